@@ -1,0 +1,33 @@
+import type { Clock, Seconds } from './types.ts';
+
+/** CLOCK_MONOTONIC now, as `process.hrtime` reads it. */
+export function monotonicNow(): Seconds {
+  return Number(process.hrtime.bigint()) / 1e9;
+}
+
+/** A pair of readings that ties the monotonic clock to Unix time. */
+export interface ClockAnchor {
+  readonly wall: Seconds;
+  readonly mono: Seconds;
+}
+
+export function takeAnchor(): ClockAnchor {
+  return { wall: (performance.timeOrigin + performance.now()) / 1e3, mono: monotonicNow() };
+}
+
+/** A clock whose Unix time is the monotonic clock on a fixed anchor: it never steps, whatever NTP does. */
+export function anchoredClock(anchor: ClockAnchor): Clock {
+  return { mono: monotonicNow, now: () => anchor.wall + (monotonicNow() - anchor.mono) };
+}
+
+/** A clock that moves only when told to. */
+export function fakeClock(start: Seconds = 1_700_000_000): Clock & { advance(by: Seconds): void } {
+  let elapsed = 0;
+  return {
+    now: () => start + elapsed,
+    mono: () => 1000 + elapsed,
+    advance(by) {
+      elapsed += by;
+    },
+  };
+}

@@ -1,0 +1,161 @@
+import type { Metric } from './types.ts';
+
+/**
+ * Every attribute and metric name we emit. OpenTelemetry's verbatim (semantic conventions v1.44.0) where one
+ * exists, `tracewright.` where none does. It stands in core, not in otel/, because collectors and detectors need the names too
+ * (docs/decisions/0002).
+ */
+
+export const SEMCONV_SCHEMA_URL = 'https://opentelemetry.io/schemas/1.44.0';
+
+/** @see https://opentelemetry.io/docs/specs/semconv/registry/attributes/ */
+export const ATTR = {
+  serviceName: 'service.name',
+  pid: 'process.pid',
+  parentPid: 'process.parent_pid',
+  vpid: 'process.vpid',
+  executableName: 'process.executable.name',
+  executablePath: 'process.executable.path',
+  processTitle: 'process.title',
+  processOwner: 'process.owner',
+  processCreationTime: 'process.creation.time',
+  runtimeName: 'process.runtime.name',
+  runtimeVersion: 'process.runtime.version',
+  cpuMode: 'cpu.mode',
+  diskIoDirection: 'disk.io.direction',
+  contextSwitchType: 'process.context_switch.type',
+  pagingFaultType: 'system.paging.fault.type',
+  threadId: 'thread.id',
+  threadName: 'thread.name',
+  codeFunctionName: 'code.function.name',
+  codeFilePath: 'code.file.path',
+  codeLineNumber: 'code.line.number',
+  codeStacktrace: 'code.stacktrace',
+  startTicks: 'tracewright.process.start_ticks',
+  stackId: 'tracewright.stack.id',
+  loopKind: 'tracewright.eventloop.kind',
+  durationMin: 'tracewright.block.duration_min',
+  durationMax: 'tracewright.block.duration_max',
+  runQueueWait: 'tracewright.block.run_queue_wait',
+  onCpu: 'tracewright.block.on_cpu',
+  syscall: 'tracewright.block.syscall',
+  starved: 'tracewright.block.starved',
+  open: 'tracewright.block.open',
+  basis: 'tracewright.block.basis',
+  stackShares: 'tracewright.block.stack_shares',
+  stealTime: 'tracewright.block.steal',
+  findingCode: 'tracewright.finding.code',
+  findingKind: 'tracewright.finding.kind',
+} as const;
+
+/** Span names. */
+export const SPAN = {
+  /** One loop turn or callback that was seen to last at least the threshold. */
+  blocked: 'tracewright.eventloop.blocked',
+  /** A stretch of a busy thread whose iteration length could not be read. */
+  busy: 'tracewright.eventloop.busy',
+} as const;
+
+/** Event (log record) names. */
+export const EVENT = {
+  runStart: 'tracewright.run.start',
+  runEnd: 'tracewright.run.end',
+  clockAnchor: 'tracewright.clock.anchor',
+  stack: 'tracewright.stack',
+  gap: 'tracewright.gap',
+  finding: 'tracewright.finding',
+  snapshot: 'tracewright.snapshot',
+  targetExit: 'tracewright.target.exit',
+  note: 'tracewright.note',
+  /** Once a second per sampled thread: what the stack samples between blocks said (spin detection). */
+  activity: 'tracewright.eventloop.activity',
+} as const;
+
+const gauge = (name: string, unit: string, description: string): Metric => ({
+  name,
+  unit,
+  instrument: 'gauge',
+  description,
+});
+const counter = (name: string, unit: string, description: string): Metric => ({
+  name,
+  unit,
+  instrument: 'counter',
+  description,
+});
+const updown = (name: string, unit: string, description: string): Metric => ({
+  name,
+  unit,
+  instrument: 'updowncounter',
+  description,
+});
+
+export type MetricKey =
+  | 'cpuTime'
+  | 'cpuUtilization'
+  | 'memoryUsage'
+  | 'memoryVirtual'
+  | 'swap'
+  | 'threads'
+  | 'fds'
+  | 'diskIo'
+  | 'ioSyscalls'
+  | 'contextSwitches'
+  | 'faults'
+  | 'threadCpuUtilization'
+  | 'runQueueWait'
+  | 'uptime'
+  | 'nodeLoopUtilization'
+  | 'loopUtilization'
+  | 'loopIterations'
+  | 'loopEvents'
+  | 'loopDelay';
+
+/** Metrics, by a short key. */
+export const METRIC: Readonly<Record<MetricKey, Metric>> = {
+  cpuTime: counter('process.cpu.time', 's', 'CPU time by mode'),
+  cpuUtilization: gauge('process.cpu.utilization', '1', 'CPU time over wall time, one core = 1'),
+  memoryUsage: updown('process.memory.usage', 'By', 'resident set size'),
+  memoryVirtual: updown('process.memory.virtual', 'By', 'virtual memory'),
+  swap: updown('tracewright.process.memory.swap', 'By', 'swapped-out anonymous memory (VmSwap)'),
+  threads: updown('process.thread.count', '{thread}', 'threads'),
+  fds: updown('process.unix.file_descriptor.count', '{file_descriptor}', 'open descriptors'),
+  diskIo: counter('process.disk.io', 'By', 'bytes that reached storage, by direction'),
+  ioSyscalls: counter('tracewright.process.io.bytes', 'By', 'bytes through read and write calls'),
+  contextSwitches: counter('process.context_switches', '{context_switch}', 'by type'),
+  faults: counter('process.paging.faults', '{fault}', 'page faults by type'),
+  threadCpuUtilization: gauge('tracewright.thread.cpu.utilization', '1', 'CPU by thread'),
+  runQueueWait: gauge(
+    'tracewright.thread.run_queue.wait',
+    '1',
+    'share of time a thread was runnable and waited for a core',
+  ),
+  uptime: gauge('process.uptime', 's', 'seconds since the process started'),
+  nodeLoopUtilization: gauge(
+    'nodejs.eventloop.utilization',
+    '1',
+    'share of time not idle in the poll',
+  ),
+  loopUtilization: gauge(
+    'tracewright.eventloop.utilization',
+    '1',
+    'share of samples in which the loop was not idle in its poll',
+  ),
+  loopIterations: counter(
+    'tracewright.eventloop.iterations',
+    '{iteration}',
+    'loop iterations, where the loop counts them',
+  ),
+  loopEvents: counter(
+    'tracewright.eventloop.events',
+    '{event}',
+    'I/O events the loop has processed, where it counts them',
+  ),
+  loopDelay: {
+    name: 'tracewright.eventloop.delay',
+    unit: 's',
+    instrument: 'histogram',
+    description:
+      'age of the running callback or iteration at each sample: how long the loop had not turned',
+  },
+};

@@ -1,0 +1,311 @@
+/**
+ * The vocabulary every other module speaks: what is watched, what is seen, what is said about it.
+ * Base units throughout (seconds, bytes, ratios 0 to 1); people's units exist only in `src/report`.
+ */
+
+/** A duration or a point in time, in seconds. Points in time are Unix time unless a name says `mono`. */
+export type Seconds = number;
+/** A size in bytes. */
+export type Bytes = number;
+/** A share, 0 to 1. */
+export type Ratio = number;
+
+export type AttributeValue = string | number | boolean | readonly string[];
+/** OpenTelemetry attributes: keys are semantic-convention names, values are scalars or lists of strings. */
+export type Attributes = Readonly<Record<string, AttributeValue>>;
+
+/** A process, identified so that a reused pid is never mistaken for it. */
+export interface ProcessTarget {
+  readonly kind: 'process';
+  readonly pid: number;
+  /** Field 22 of `/proc/<pid>/stat`, clock ticks since boot: with the pid it names one process for ever. */
+  readonly startTicks: number;
+}
+/** A server that answers HTTP. */
+export interface EndpointTarget {
+  readonly kind: 'endpoint';
+  readonly url: string;
+}
+/** A tree of source files. */
+export interface SourceTarget {
+  readonly kind: 'source';
+  readonly path: string;
+}
+export type Target = ProcessTarget | EndpointTarget | SourceTarget;
+
+/** What a number means: its OpenTelemetry name, UCUM unit and instrument. */
+export interface Metric {
+  readonly name: string;
+  readonly unit: string;
+  readonly instrument: 'gauge' | 'counter' | 'updowncounter' | 'histogram';
+  readonly description: string;
+}
+
+/** One reading of one metric. */
+export interface Sample {
+  readonly kind: 'sample';
+  readonly at: Seconds;
+  readonly metric: string;
+  readonly value: number;
+  readonly attributes?: Attributes;
+}
+
+/** The buckets of a base-2 exponential histogram (OTLP's own form), mergeable without error. */
+export interface HistogramBuckets {
+  /** Bucket i covers (base^(offset+i), base^(offset+i+1)], base = 2^(2^-scale). */
+  readonly scale: number;
+  readonly zeroCount: number;
+  readonly offset: number;
+  readonly counts: readonly number[];
+  readonly count: number;
+  readonly sum: number;
+  readonly min: number;
+  readonly max: number;
+}
+
+/** A distribution gathered between two times. */
+export interface Histogram {
+  readonly kind: 'histogram';
+  readonly from: Seconds;
+  readonly to: Seconds;
+  readonly metric: string;
+  readonly buckets: HistogramBuckets;
+  readonly attributes?: Attributes;
+}
+
+/** Something that lasted. */
+export interface Span {
+  readonly kind: 'span';
+  readonly name: string;
+  readonly from: Seconds;
+  readonly to: Seconds;
+  readonly attributes: Attributes;
+}
+
+/** One frame of a stack, as the runtime names it. `file` and `function` come from the target: untrusted. */
+export interface Frame {
+  readonly function: string;
+  readonly file: string;
+  /** 1-based; null where the runtime has none for this instruction. */
+  readonly line: number | null;
+}
+
+/** A stack, innermost frame first, named by an id that spans and profiles refer to. */
+export interface StackSample {
+  readonly kind: 'stack';
+  readonly at: Seconds;
+  readonly id: string;
+  readonly frames: readonly Frame[];
+}
+
+/** The whole of something at one moment (tasks, heap, locks). */
+export interface Snapshot {
+  readonly kind: 'snapshot';
+  readonly at: Seconds;
+  readonly of: string;
+  readonly body: unknown;
+}
+
+/** Something that happened at a moment: the target exited, a clock anchor, a collector's note. */
+export interface Event {
+  readonly kind: 'event';
+  readonly at: Seconds;
+  readonly name: string;
+  readonly severity: 'info' | 'warn' | 'error';
+  readonly body: string;
+  readonly attributes?: Attributes;
+}
+
+/** A stretch of time that could not be observed, and why. Trouble while observing is data. */
+export interface Gap {
+  readonly kind: 'gap';
+  readonly from: Seconds;
+  readonly to: Seconds;
+  readonly collector: string;
+  readonly reason: 'late' | 'failed' | 'dropped' | 'target-gone';
+  readonly detail: string;
+}
+
+export type Observation = Sample | Histogram | Span | StackSample | Snapshot | Event | Gap;
+
+/** Whether a collector can see what it is for, and if not: why, and what would make it visible. */
+export type Availability =
+  | { readonly available: true; readonly detail?: string }
+  | { readonly available: false; readonly reason: string; readonly remedy: string | null };
+
+/** What a collector is given while it observes. */
+export interface ObserveContext {
+  readonly signal: AbortSignal;
+  readonly clock: Clock;
+}
+
+/** Wall and monotonic time, injectable so that tests need no sleeping. */
+export interface Clock {
+  /** Unix time, never stepping backwards within a run: the monotonic clock on an anchor taken at the start. */
+  now(): Seconds;
+  /** CLOCK_MONOTONIC, the time base the kernel, libuv and CPython stamp with. */
+  mono(): Seconds;
+}
+
+/** Looks at one thing and yields what it sees. `probe` changes nothing; `observe` never throws: it yields gaps. */
+export interface Collector<T extends Target = Target> {
+  readonly name: string;
+  readonly metrics: readonly Metric[];
+  probe(target: T): Promise<Availability>;
+  observe(target: T, context: ObserveContext): AsyncIterable<Observation>;
+}
+
+/** Where observations go. `write` never blocks and never throws; what could not be kept is counted. */
+export interface Sink {
+  readonly name: string;
+  write(observation: Observation): void;
+  close(): Promise<{ readonly dropped: number }>;
+}
+
+export type Severity = 'critical' | 'warning' | 'note';
+export type Confidence = 'confirmed' | 'likely' | 'inconclusive';
+
+/** A place in a program. All text comes from the target: untrusted. */
+export interface Place {
+  readonly function: string;
+  readonly file: string;
+  readonly line: number | null;
+  /** The package (distribution folder under site-packages or node_modules), null for the application's own code. */
+  readonly module: string | null;
+  readonly thread: string | null;
+  /** Share of the finding's time that this place accounts for. */
+  readonly share: Ratio;
+}
+
+/** Something that can be checked: what was seen, in words, with its numbers. */
+export interface Evidence {
+  readonly kind: string;
+  readonly summary: string;
+  readonly data?: Readonly<Record<string, unknown>>;
+}
+
+export type FindingKind =
+  | 'loop-blocked'
+  | 'cpu-spin'
+  | 'memory-leak'
+  | 'fd-leak'
+  | 'socket-leak'
+  | 'task-leak'
+  | 'thread-leak'
+  | 'deadlock'
+  | 'lock-contention'
+  | 'race'
+  | 'crosstalk'
+  | 'lost-update'
+  | 'latency-drift'
+  | 'process-exit'
+  | 'wedge'
+  | 'saturation'
+  | 'client-saturated'
+  | 'gpu-memory-leak'
+  | 'gpu-idle'
+  | 'gpu-throttled'
+  | 'gpu-fault'
+  | 'growth-inconclusive';
+
+/** What a detector says, with what it rests on. */
+export interface Finding {
+  /** `F1`, `F2`, … by rank within one report. */
+  readonly id: string;
+  /** `TRC101`, … */
+  readonly code: string;
+  readonly kind: FindingKind;
+  readonly mechanism: string | null;
+  readonly severity: Severity;
+  readonly confidence: Confidence;
+  readonly pid: number | null;
+  readonly summary: string;
+  readonly where: readonly Place[];
+  readonly evidence: readonly [Evidence, ...Evidence[]];
+  /** Numbers, each key suffixed with its unit (`worst_s`, `count`, `share_ratio`). */
+  readonly measure: Readonly<Record<string, number>>;
+  readonly remedy: string | null;
+}
+
+/** A time series: `at[i]` (sorted) is when `value[i]` was read. */
+export interface Series {
+  readonly metric: string;
+  readonly unit: string;
+  readonly attributes: Attributes;
+  readonly at: Float64Array;
+  readonly value: Float64Array;
+}
+
+/** One process of a run, as found when it was attached to. */
+export interface TargetInfo {
+  readonly pid: number;
+  readonly parent: number | null;
+  readonly startTicks: number;
+  /** `python`, `node`, `native` or `unknown`. */
+  readonly runtime: string;
+  readonly runtimeVersion: string | null;
+  readonly title: string;
+  readonly role: string | null;
+}
+
+/** A collector as probed at the start of a run. */
+export interface CollectorInfo {
+  readonly name: string;
+  readonly available: boolean;
+  readonly reason: string | null;
+  readonly remedy: string | null;
+}
+
+/** What a run knows before it starts: the first line of a recording. */
+export interface RunStart {
+  readonly schemaVersion: number;
+  readonly toolVersion: string;
+  readonly command: string;
+  readonly startedAt: Seconds;
+  readonly traceId: string;
+  readonly targets: readonly TargetInfo[];
+  readonly collectors: readonly CollectorInfo[];
+  /** Settings a detector needs to read the recording as it was meant, e.g. `lag_threshold_s`. */
+  readonly settings: Readonly<Record<string, number | string | boolean>>;
+}
+
+/** What only the end of a run knows. Absent from a recording whose writer was killed. */
+export interface RunEnd {
+  readonly endedAt: Seconds;
+  readonly interrupted: boolean;
+  /** Why observation ended: `duration`, `interrupted`, `target-gone`. */
+  readonly reason: string;
+  /** CPU time of trace itself over the run's wall time, one core = 1; start-up is not in it. */
+  readonly ownCpuRatio: Ratio;
+  readonly startupCpu: Seconds;
+  readonly samples: number;
+  readonly late: number;
+  readonly dropped: number;
+}
+
+/** What detectors and reports read: a recording, or the same observations still in memory. */
+export interface RecordingView {
+  readonly start: RunStart;
+  /** Null when the writer died; `endedAt` is then the last thing seen. */
+  readonly end: RunEnd | null;
+  readonly endedAt: Seconds;
+  readonly gaps: readonly Gap[];
+  /** What the reader could not use, in words, for the report: truncated tail, foreign lines. */
+  readonly problems: readonly string[];
+  /** All series of a metric whose attributes include the given ones. */
+  series(metric: string, attributes?: Attributes): readonly Series[];
+  metricNames(): readonly string[];
+  histograms(metric: string, attributes?: Attributes): readonly Histogram[];
+  spans(name: string): readonly Span[];
+  stack(id: string): readonly Frame[] | undefined;
+  snapshots(of: string): readonly Snapshot[];
+  events(name: string): readonly Event[];
+}
+
+/** Recording in, findings out; pure. `needs` names the metrics and span names without which it cannot say anything. */
+export interface Detector {
+  readonly code: string;
+  readonly name: string;
+  readonly needs: readonly string[];
+  detect(recording: RecordingView): Iterable<Omit<Finding, 'id'>>;
+}

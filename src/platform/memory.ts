@@ -1,0 +1,170 @@
+import { closeSync, openSync, readFileSync, readSync } from 'node:fs';
+
+/**
+ * Reading another process's memory through `/proc/<pid>/mem`: no ptrace stop, no native code. The target keeps running, so every
+ * value may be torn or stale; callers verify what they read before they trust it.
+ */
+
+const PAGE = 4096;
+/** Pages kept between two `forget()` calls: 4 MiB; a walk that needs more starts over with an empty cache. */
+const PAGE_LIMIT = 1024;
+
+/** The address is not mapped, was unmapped during the read, or the process is gone. */
+export class MemoryError extends Error {
+  readonly address: number;
+
+  constructor(address: number, cause?: unknown) {
+    super(`cannot read target memory at 0x${address.toString(16)}`, { cause });
+    this.name = 'MemoryError';
+    this.address = address;
+  }
+}
+
+/**
+ * The 8 bytes at `offset` as a number. Exact below 2^53; user-space addresses end at 2^47, so anything larger is not a pointer
+ * and comes out merely as "large".
+ */
+export function pointerAt(buffer: Buffer, offset: number): number {
+  return buffer.readUInt32LE(offset + 4) * 0x1_0000_0000 + buffer.readUInt32LE(offset);
+}
+
+/** A read-only window on the memory of one process. */
+export class ProcessMemory {
+  readonly pid: number;
+  /** System calls made and bytes moved so far. */
+  reads = 0;
+  bytes = 0;
+  #fd: number;
+  readonly #pages = new Map<number, Buffer>();
+
+  /** Opens `/proc/<pid>/mem` for reading. Throws the errno error (EACCES, ENOENT, EPERM) as Node does. */
+  constructor(pid: number) {
+    this.pid = pid;
+    this.#fd = openSync(`/proc/${pid}/mem`, 'r');
+  }
+
+  /** One uncached read into a buffer the caller keeps: the hot path. Throws MemoryError unless all `length` bytes came. */
+  readInto(target: Buffer, address: number, length: number = target.length): void {
+    // Not only a nicety: a negative or fractional position makes Node read from the current one instead.
+    if (!Number.isSafeInteger(address) || address < PAGE) throw new MemoryError(address);
+    let got: number;
+    this.reads++;
+    try {
+      got = readSync(this.#fd, target, 0, length, address);
+    } catch (error) {
+      throw new MemoryError(address, error);
+    }
+    this.bytes += got;
+    if (got < length) throw new MemoryError(address);
+  }
+
+  /** `length` bytes through the page cache; valid until `forget()`, not to be kept or written to. */
+  view(address: number, length: number): Buffer {
+    const offset = address % PAGE;
+    if (offset + length <= PAGE)
+      return this.#page(address - offset).subarray(offset, offset + length);
+    const whole = Buffer.allocUnsafe(length);
+    for (let done = 0; done < length;) {
+      const from = (address + done) % PAGE;
+      const part = Math.min(PAGE - from, length - done);
+      this.#page(address + done - from).copy(whole, done, from, from + part);
+      done += part;
+    }
+    return whole;
+  }
+
+  /** Drops the page cache: what is read next is read anew. */
+  forget(): void {
+    this.#pages.clear();
+  }
+
+  pointer(address: number): number {
+    return pointerAt(this.view(address, 8), 0);
+  }
+  u8(address: number): number {
+    return this.view(address, 1).readUInt8(0);
+  }
+  i8(address: number): number {
+    return this.view(address, 1).readInt8(0);
+  }
+  u16(address: number): number {
+    return this.view(address, 2).readUInt16LE(0);
+  }
+  u32(address: number): number {
+    return this.view(address, 4).readUInt32LE(0);
+  }
+  i32(address: number): number {
+    return this.view(address, 4).readInt32LE(0);
+  }
+  /** Signed 64 bit as a number: exact within ±2^53. */
+  i64(address: number): number {
+    return Number(this.view(address, 8).readBigInt64LE(0));
+  }
+  f64(address: number): number {
+    return this.view(address, 8).readDoubleLE(0);
+  }
+
+  /** A NUL-terminated string of at most `limit` bytes, as Latin-1; cut where it ends or leaves mapped memory. */
+  cString(address: number, limit = 256): string {
+    let text = '';
+    while (text.length < limit) {
+      const at = address + text.length;
+      const part = Math.min(PAGE - (at % PAGE), limit - text.length);
+      const bytes = this.view(at, part);
+      const end = bytes.indexOf(0);
+      text += bytes.latin1Slice(0, end < 0 ? part : end);
+      if (end >= 0) break;
+    }
+    return text;
+  }
+
+  close(): void {
+    if (this.#fd < 0) return;
+    closeSync(this.#fd);
+    this.#fd = -1;
+    this.#pages.clear();
+  }
+
+  #page(base: number): Buffer {
+    const kept = this.#pages.get(base);
+    if (kept !== undefined) return kept;
+    if (this.#pages.size >= PAGE_LIMIT) this.#pages.clear();
+    const page = Buffer.allocUnsafe(PAGE);
+    this.readInto(page, base);
+    this.#pages.set(base, page);
+    return page;
+  }
+}
+
+/** One line of `/proc/<pid>/maps`. */
+export interface MemoryMap {
+  readonly start: number;
+  readonly end: number;
+  /** As printed: `r-xp`. */
+  readonly permissions: string;
+  readonly offset: number;
+  readonly inode: number;
+  /** Empty for anonymous memory; may end in ` (deleted)`. Untrusted. */
+  readonly path: string;
+}
+
+const MAPS_LINE = /^([0-9a-f]+)-([0-9a-f]+) (\S+) ([0-9a-f]+) \S+ (\d+)\s*(.*)$/;
+
+/** The mappings of a process, in address order. Throws the errno error when they may not be read. */
+export function readMaps(pid: number): readonly MemoryMap[] {
+  const maps: MemoryMap[] = [];
+  for (const line of readFileSync(`/proc/${pid}/maps`, 'utf8').split('\n')) {
+    const match = MAPS_LINE.exec(line);
+    if (match === null) continue;
+    const [, start = '', end = '', permissions = '', offset = '', inode = '', path = ''] = match;
+    maps.push({
+      start: Number.parseInt(start, 16),
+      end: Number.parseInt(end, 16),
+      permissions,
+      offset: Number.parseInt(offset, 16),
+      inode: Number(inode),
+      path,
+    });
+  }
+  return maps;
+}
