@@ -43,7 +43,9 @@ export const ATTR = {
   open: 'tracewright.block.open',
   basis: 'tracewright.block.basis',
   stackShares: 'tracewright.block.stack_shares',
-  stealTime: 'tracewright.block.steal',
+  mechanism: 'tracewright.block.mechanism',
+  codeModule: 'tracewright.code.module',
+  placeShare: 'tracewright.code.share',
   findingCode: 'tracewright.finding.code',
   findingKind: 'tracewright.finding.kind',
 } as const;
@@ -67,7 +69,7 @@ export const EVENT = {
   snapshot: 'tracewright.snapshot',
   targetExit: 'tracewright.target.exit',
   note: 'tracewright.note',
-  /** Once a second per sampled thread: what the stack samples between blocks said (spin detection). */
+  /** Once a second per watched thread that is busy all the time: what it was doing (spin detection). */
   activity: 'tracewright.eventloop.activity',
 } as const;
 

@@ -112,7 +112,7 @@ export class ProcessMemory {
       const part = Math.min(PAGE - (at % PAGE), limit - text.length);
       const bytes = this.view(at, part);
       const end = bytes.indexOf(0);
-      text += bytes.latin1Slice(0, end < 0 ? part : end);
+      text += bytes.toString('latin1', 0, end < 0 ? part : end);
       if (end >= 0) break;
     }
     return text;
