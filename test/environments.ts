@@ -1,0 +1,157 @@
+import { execFile, execFileSync } from 'node:child_process';
+import { createHash } from 'node:crypto';
+import { existsSync, readdirSync, readFileSync } from 'node:fs';
+import { mkdir, mkdtemp, rename, rm } from 'node:fs/promises';
+import { homedir } from 'node:os';
+import { delimiter, join } from 'node:path';
+import { promisify } from 'node:util';
+
+const run = promisify(execFile);
+const PINS = join(import.meta.dirname, 'requirements.txt');
+const MAKER = join(import.meta.dirname, 'make_environment.py');
+/** Installing from a slow registry on a busy machine; past this something is wrong. */
+const INSTALL_TIMEOUT_MS = 300_000;
+
+/** Node releases that .ci/run tests targets on, beside the one that runs the tests: the newest of each line still served. */
+export const NODE_PINS: Readonly<Record<string, string>> = { 22: '22.23.3', 24: '24.21.0' };
+
+export interface Interpreter {
+  readonly path: string;
+  /** `3.11.7` */
+  readonly version: string;
+}
+
+/** Where environments are kept between runs, named by the hash of what is in them. */
+export function cacheFolder(): string {
+  return join(process.env['XDG_CACHE_HOME'] || join(homedir(), '.cache'), 'tracewright');
+}
+
+/**
+ * A virtual environment with these packages at the versions of `test/requirements.txt`, made on first use and kept in the cache.
+ * Safe to call from several test processes at once. What cannot be installed is an error: a test is not skipped for it.
+ */
+export async function pythonEnvironment(
+  requirements: readonly string[],
+  python: string = defaultPython(),
+): Promise<{ python: string; bin: string }> {
+  const pins = readFileSync(PINS, 'utf8');
+  const names = [...requirements].toSorted();
+  for (const name of names) {
+    if (!new RegExp(`^${name}==`, 'm').test(pins))
+      throw new Error(`test/requirements.txt has no pin for ${name}`);
+  }
+  const { path, version } = identify(python);
+  const hash = createHash('sha256')
+    .update([path, version, pins, ...names].join('\n'))
+    .digest('hex')
+    .slice(0, 12);
+  const folder = join(cacheFolder(), `venv-${version}-${hash}`);
+  const bin = join(folder, 'bin');
+  if (!existsSync(join(folder, 'complete'))) {
+    await run(path, [MAKER, folder, PINS, ...names], { timeout: INSTALL_TIMEOUT_MS });
+  }
+  return { python: join(bin, 'python'), bin };
+}
+
+/**
+ * The interpreters to test with: those of `TRACEWRIGHT_PYTHONS` (paths or versions such as `3.12`, separated by colons), or
+ * else the machine's `python3`. One that was asked for and is not there is an error.
+ */
+export function interpreters(): readonly Interpreter[] {
+  const asked = (process.env['TRACEWRIGHT_PYTHONS'] ?? '').split(delimiter).filter((s) => s !== '');
+  return asked.length === 0 ? [identify('python3')] : asked.map((one) => locate(one));
+}
+
+/** The Node binary of a release line (`22`, `24`) at the version of `NODE_PINS`, from the npm registry's `node-linux-*` packages. */
+export async function nodeEnvironment(line: string): Promise<{ node: string; version: string }> {
+  const version = NODE_PINS[line];
+  if (version === undefined)
+    throw new Error(`no pin for Node ${line}; NODE_PINS has ${Object.keys(NODE_PINS).join(', ')}`);
+  const name = `node-linux-${process.arch}`;
+  const folder = join(cacheFolder(), `node-${version}-${process.arch}`);
+  const node = join(folder, 'node_modules', name, 'bin', 'node');
+  if (!existsSync(node)) {
+    await mkdir(cacheFolder(), { recursive: true });
+    const making = await mkdtemp(`${folder}.`);
+    try {
+      await run(
+        'npm',
+        [
+          'install',
+          '--prefix',
+          making,
+          '--no-save',
+          '--no-audit',
+          '--no-fund',
+          `${name}@${version}`,
+        ],
+        {
+          timeout: INSTALL_TIMEOUT_MS,
+        },
+      );
+      await rename(making, folder).catch((error: unknown) => {
+        if (!existsSync(node)) throw error; // another process was first: the same bytes
+      });
+    } finally {
+      await rm(making, { recursive: true, force: true });
+    }
+  }
+  return { node, version };
+}
+
+function defaultPython(): string {
+  const first = interpreters()[0];
+  if (first === undefined) throw new Error('no Python interpreter');
+  return first.path;
+}
+
+const identified = new Map<string, Interpreter>();
+
+/** Asks the interpreter itself, so that a shim or a symbolic link ends at the real executable. */
+function identify(command: string): Interpreter {
+  const known = identified.get(command);
+  if (known !== undefined) return known;
+  const program =
+    'import os,platform,sys;print(os.path.realpath(sys.executable));print(platform.python_version())';
+  const [path, version] = execFileSync(command, ['-c', program], {
+    encoding: 'utf8',
+    stdio: ['ignore', 'pipe', 'pipe'],
+  })
+    .trim()
+    .split('\n');
+  if (path === undefined || version === undefined)
+    throw new Error(`${command} is not a Python interpreter`);
+  const interpreter = { path, version };
+  identified.set(command, interpreter);
+  return interpreter;
+}
+
+/** A path as it is; a version on the PATH, then among pyenv's. */
+function locate(asked: string): Interpreter {
+  const candidates = /^\d+(\.\d+)+$/.test(asked)
+    ? [...pyenvInterpreters(asked), `python${asked}`]
+    : [asked];
+  const failures: string[] = [];
+  for (const candidate of candidates) {
+    try {
+      return identify(candidate);
+    } catch (error) {
+      failures.push(
+        `${candidate}: ${error instanceof Error ? (error.message.split('\n')[0] ?? '') : String(error)}`,
+      );
+    }
+  }
+  throw new Error(
+    `TRACEWRIGHT_PYTHONS asks for ${asked}, which is not here (${failures.join('; ')})`,
+  );
+}
+
+function pyenvInterpreters(version: string): string[] {
+  const versions = join(process.env['PYENV_ROOT'] || join(homedir(), '.pyenv'), 'versions');
+  if (!existsSync(versions)) return [];
+  return readdirSync(versions)
+    .filter((name) => name === version || name.startsWith(`${version}.`))
+    .toSorted()
+    .toReversed()
+    .map((name) => join(versions, name, 'bin', 'python3'));
+}

@@ -1,0 +1,36 @@
+import { defineConfig } from 'vitest/config';
+
+/**
+ * Two projects: what measures time or lets a target run on a core of its own goes one at a time ("timed"), after everything else ("unit").
+ * Only "timed" needs dist/ (built once, before it): it spawns the CLI as a person would. Unit tests run on the sources.
+ */
+export default defineConfig({
+  test: {
+    projects: [
+      {
+        extends: true,
+        test: {
+          name: 'unit',
+          include: ['test/**/*.test.ts'],
+          exclude: ['test/e2e/**', 'test/**/*.timed.test.ts'],
+          testTimeout: 20_000,
+          hookTimeout: 300_000,
+          sequence: { groupOrder: 1 },
+        },
+      },
+      {
+        extends: true,
+        test: {
+          name: 'timed',
+          globalSetup: ['test/global-setup.ts'],
+          include: ['test/e2e/**/*.test.ts', 'test/**/*.timed.test.ts'],
+          fileParallelism: false,
+          maxWorkers: 1,
+          testTimeout: 120_000,
+          hookTimeout: 300_000,
+          sequence: { groupOrder: 2 },
+        },
+      },
+    ],
+  },
+});
