@@ -1,0 +1,256 @@
+import { ExponentialHistogram } from '../../src/core/exponential-histogram.ts';
+import type { Seconds } from '../../src/core/types.ts';
+import type { Activity, BlockMessage, LoopThread, SecondMessage } from './messages.ts';
+import type { Turn, TurnWatch } from './turn-watch.ts';
+
+/** Watches one thread's loop: turns samples into blocks, and a second's samples into an aggregate. */
+
+/** Stacks are taken from half the threshold on: later misses the short blocks, earlier pays for turns that are fine. */
+const CAPTURE_FROM: number = 0.5;
+/** And then every 10 ms, so that a block of 60 ms has four. */
+const CAPTURE_EVERY: Seconds = 0.01;
+/** A block this old changes slowly: its stack is taken, and its end watched, at the slow rate. */
+const OLD_BLOCK: Seconds = 1;
+const CAPTURE_OLD_EVERY: Seconds = 0.1;
+/** A turn is reported when it may have reached the threshold and its middle estimate is at least this share of it. */
+const MIDDLE_SHARE: number = 0.9;
+/** A thread on a core for this share of a second is looked at for spinning, at 10 stacks a second. */
+const SATURATED: number = 0.8;
+const ACTIVITY_EVERY: Seconds = 0.1;
+/** Descriptor targets kept with a block. */
+const FILE_LIMIT = 4;
+
+/** The kernel's view of one thread. */
+export interface ThreadReadings {
+  /** Reads schedstat; false when the thread is gone. */
+  refresh(): boolean;
+  /** Total time on a core, and runnable without one, as of the last refresh. */
+  readonly cpu: Seconds;
+  readonly wait: Seconds;
+  /** The system call the thread is in (`running` when in none) and what its first argument, a descriptor, points to. */
+  syscall(): { readonly name: string; readonly file: string | null };
+}
+
+/** Reads this thread's stack and returns its id; null when it could not be read soundly (counted by the reader). */
+export type CaptureStack = () => string | null;
+
+interface OpenBlock {
+  turnId: number;
+  cpuBefore: Seconds;
+  waitBefore: Seconds;
+  waitFirst: Seconds;
+  lastCapture: Seconds;
+  readonly stacks: Map<string, Seconds>;
+  readonly syscalls: Map<string, number>;
+  readonly files: Set<string>;
+  /** Whether the identity was found on the live stack; null until it has mattered. */
+  live: boolean | null;
+}
+
+export class LoopObserver {
+  readonly thread: LoopThread;
+  readonly #watch: TurnWatch;
+  readonly #readings: ThreadReadings;
+  readonly #capture: CaptureStack | null;
+  readonly #threshold: Seconds;
+  readonly #delay = new ExponentialHistogram();
+  #block: OpenBlock | null = null;
+  #cpu: Seconds = 0;
+  #wait: Seconds = 0;
+  #second: SecondTally;
+  #saturated = false;
+
+  constructor(options: {
+    thread: LoopThread;
+    watch: TurnWatch;
+    readings: ThreadReadings;
+    capture: CaptureStack | null;
+    threshold: Seconds;
+    at: Seconds;
+  }) {
+    this.thread = options.thread;
+    this.#watch = options.watch;
+    this.#readings = options.readings;
+    this.#capture = options.capture;
+    this.#threshold = options.threshold;
+    this.#readings.refresh();
+    this.#cpu = options.readings.cpu;
+    this.#wait = options.readings.wait;
+    this.#second = newTally(options.at, this.#cpu, this.#wait, options.watch);
+  }
+
+  /** One sample. Returns a block that ended, null mostly, or 'gone' when the thread no longer exists. */
+  sample(at: Seconds): BlockMessage | null | 'gone' {
+    const watch = this.#watch;
+    const turnBefore = watch.turnId;
+    watch.sample(at);
+    if (!this.#readings.refresh()) return 'gone';
+    const { cpu, wait } = this.#readings;
+    const closed = watch.takeClosed();
+    const message = closed === null ? null : this.#finish(closed, false);
+    if (watch.idle) this.#block = null;
+    else if (this.#block === null || watch.turnId !== turnBefore) this.#begin(wait);
+    if (!watch.idle) this.#follow(at);
+    this.#tally(at);
+    this.#cpu = cpu;
+    this.#wait = wait;
+    return message;
+  }
+
+  /** The present turn has been seen more than once: sample fast until it ends. */
+  get following(): boolean {
+    return !this.#watch.idle && this.#watch.age > 0 && this.#watch.age < OLD_BLOCK;
+  }
+
+  /** The block still going on when the run ends, null when there is none. */
+  endOpen(): BlockMessage | null {
+    const turn = this.#watch.openTurn();
+    if (turn === null) return null;
+    this.#readings.refresh();
+    return this.#finish(turn, true);
+  }
+
+  /** What was seen since the last call. */
+  drainSecond(at: Seconds): SecondMessage {
+    const tally = this.#second;
+    const elapsed = Math.max(at - tally.from, 1e-9);
+    const { idleTotal, counters } = this.#watch;
+    const onCpu = Math.min(1, (this.#cpu - tally.cpu) / elapsed);
+    const exact = idleTotal !== null && tally.idleTotal !== null;
+    const utilization = exact
+      ? 1 - (idleTotal - tally.idleTotal) / elapsed
+      : tally.busy / Math.max(1, tally.samples - tally.lost);
+    this.#saturated = onCpu >= SATURATED;
+    const second: SecondMessage = {
+      thread: this.thread,
+      from: tally.from,
+      to: at,
+      samples: tally.samples,
+      lost: tally.lost,
+      utilization: Math.min(1, Math.max(0, utilization)),
+      delay: this.#delay.drain(),
+      counters,
+      activity: this.#saturated ? this.#activity(tally, { onCpu, elapsed }) : null,
+    };
+    this.#second = newTally(at, this.#cpu, this.#wait, this.#watch);
+    return second;
+  }
+
+  #begin(wait: Seconds): void {
+    this.#block = {
+      turnId: this.#watch.turnId,
+      cpuBefore: this.#cpu,
+      waitBefore: this.#wait,
+      waitFirst: wait,
+      lastCapture: 0,
+      stacks: new Map(),
+      syscalls: new Map(),
+      files: new Set(),
+      live: null,
+    };
+  }
+
+  #follow(at: Seconds): void {
+    const block = this.#block;
+    const { age } = this.#watch;
+    if (block === null || age < this.#threshold * CAPTURE_FROM) return;
+    // A loop that has ended leaves its last frame in memory: a verdict needs the live chain.
+    block.live ??= this.#watch.confirm();
+    const { name, file } = this.#readings.syscall();
+    block.syscalls.set(name, (block.syscalls.get(name) ?? 0) + 1);
+    if (file !== null && block.files.size < FILE_LIMIT) block.files.add(file);
+    const every = age < OLD_BLOCK ? CAPTURE_EVERY : CAPTURE_OLD_EVERY;
+    if (this.#capture === null || at - block.lastCapture < every) return;
+    const id = this.#capture();
+    // The first stack stands for all the time before it: nothing was seen of that.
+    const weight = block.lastCapture === 0 ? age : at - block.lastCapture;
+    block.lastCapture = at;
+    if (id !== null) block.stacks.set(id, (block.stacks.get(id) ?? 0) + weight);
+  }
+
+  #finish(turn: Turn, open: boolean): BlockMessage | null {
+    const longest = turn.endMax - turn.startMin;
+    const shortest = Math.max(0, turn.endMin - turn.startMax);
+    if (longest < this.#threshold) return null;
+    if ((longest + shortest) / 2 < this.#threshold * MIDDLE_SHARE) return null;
+    const block = this.#block;
+    if (block?.live === false) return null;
+    const { cpu, wait } = this.#readings;
+    // Waiting is credited when the thread gets its core, so what was credited after the first sample within the turn is the part that
+    // certainly belongs to it. Seen by counters only, the turn has no such sample.
+    const waited = Math.max(0, wait - (block?.waitFirst ?? this.#wait));
+    const starved = longest - waited < this.#threshold;
+    return {
+      thread: this.thread,
+      basis: this.#watch.basis,
+      turn,
+      onCpu: Math.min(longest, Math.max(0, cpu - (block?.cpuBefore ?? this.#cpu))),
+      runQueueWait: Math.min(longest, waited),
+      starved,
+      open,
+      stacks: block?.stacks ?? new Map<string, Seconds>(),
+      syscalls: block?.syscalls ?? new Map<string, number>(),
+      files: [...(block?.files ?? [])],
+    };
+  }
+
+  #tally(at: Seconds): void {
+    const tally = this.#second;
+    tally.samples++;
+    if (this.#watch.lost) {
+      tally.lost++;
+      return;
+    }
+    if (!this.#watch.idle) tally.busy++;
+    this.#delay.record(this.#watch.age);
+    if (!this.#saturated || this.#capture === null || at - tally.lastStack < ACTIVITY_EVERY) return;
+    tally.lastStack = at;
+    const id = this.#capture();
+    if (id === null) return;
+    tally.stackSamples++;
+    tally.stacks.set(id, (tally.stacks.get(id) ?? 0) + 1);
+  }
+
+  #activity(tally: SecondTally, { onCpu, elapsed }: { onCpu: number; elapsed: Seconds }): Activity {
+    const { counters } = this.#watch;
+    const counted = counters !== null && tally.counters !== null;
+    return {
+      onCpu,
+      runQueueWait: Math.min(1, (this.#wait - tally.wait) / elapsed),
+      stackSamples: tally.stackSamples,
+      stacks: tally.stacks,
+      iterations: counted ? counters.iterations - tally.counters.iterations : null,
+      events: counted ? counters.events - tally.counters.events : null,
+    };
+  }
+}
+
+interface SecondTally {
+  readonly from: Seconds;
+  readonly cpu: Seconds;
+  readonly wait: Seconds;
+  readonly idleTotal: Seconds | null;
+  readonly counters: { readonly iterations: number; readonly events: number } | null;
+  readonly stacks: Map<string, number>;
+  samples: number;
+  lost: number;
+  busy: number;
+  stackSamples: number;
+  lastStack: Seconds;
+}
+
+function newTally(from: Seconds, cpu: Seconds, wait: Seconds, watch: TurnWatch): SecondTally {
+  return {
+    from,
+    cpu,
+    wait,
+    idleTotal: watch.idleTotal,
+    counters: watch.counters === null ? null : { ...watch.counters },
+    stacks: new Map(),
+    samples: 0,
+    lost: 0,
+    busy: 0,
+    stackSamples: 0,
+    lastStack: 0,
+  };
+}

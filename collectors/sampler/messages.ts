@@ -1,0 +1,103 @@
+import type { Bytes, Frame, HistogramBuckets, Ratio, Seconds } from '../../src/core/types.ts';
+import type { LoopKind, Turn } from './turn-watch.ts';
+
+/** What the sampling worker tells the main thread, once a second. Times are CLOCK_MONOTONIC seconds. */
+
+/** What the worker is started with. */
+export interface SamplerPlan {
+  readonly pid: number;
+  readonly startTicks: number;
+  readonly runtime: 'python' | 'node';
+  /** A turn at least this long is a block. */
+  readonly threshold: Seconds;
+  /** Int32 cells shared with the main thread: see CELL. */
+  readonly control: SharedArrayBuffer;
+}
+
+/** Cells of `SamplerPlan.control`. */
+export const CELL = {
+  /** 1 asks the worker to finish; the worker sleeps on this cell. */
+  stop: 0,
+  /** Batches the main thread has taken; the worker holds back when it falls behind. */
+  taken: 1,
+  count: 2,
+} as const;
+
+/** One thread that runs an event loop. */
+export interface LoopThread {
+  readonly tid: number;
+  readonly name: string;
+  readonly kind: LoopKind;
+}
+
+/** A turn that lasted, with everything seen while it did. */
+export interface BlockMessage {
+  readonly thread: LoopThread;
+  readonly basis: 'callback' | 'iteration';
+  readonly turn: Turn;
+  /** On a core, and runnable but waiting for one, within the turn. */
+  readonly onCpu: Seconds;
+  readonly runQueueWait: Seconds;
+  /** Without the wait for a core it would not have lasted: the machine was short of CPU, not the program slow. */
+  readonly starved: boolean;
+  /** Still going when the run ended. */
+  readonly open: boolean;
+  /** Seconds of the turn by stack id. */
+  readonly stacks: ReadonlyMap<string, Seconds>;
+  /** Samples by system call name; `running` is on or waiting for a core. */
+  readonly syscalls: ReadonlyMap<string, number>;
+  /** What descriptors those calls used pointed to: paths, `socket:[…]`. Untrusted. */
+  readonly files: readonly string[];
+}
+
+/** What a thread that hardly ever rested was doing, for telling a spin from work. */
+export interface Activity {
+  readonly onCpu: Ratio;
+  readonly runQueueWait: Ratio;
+  readonly stackSamples: number;
+  readonly stacks: ReadonlyMap<string, number>;
+  /** Iterations and I/O events within the second, where the loop counts them. */
+  readonly iterations: number | null;
+  readonly events: number | null;
+}
+
+/** One thread's second. */
+export interface SecondMessage {
+  readonly thread: LoopThread;
+  readonly from: Seconds;
+  readonly to: Seconds;
+  readonly samples: number;
+  readonly lost: number;
+  /** Share of time the loop was not idle: exact where it keeps idle time, else by samples. */
+  readonly utilization: Ratio;
+  readonly delay: HistogramBuckets;
+  readonly counters: { readonly iterations: number; readonly events: number } | null;
+  readonly activity: Activity | null;
+}
+
+export interface GapMessage {
+  readonly from: Seconds;
+  readonly to: Seconds;
+  readonly reason: 'late' | 'failed' | 'target-gone';
+  readonly detail: string;
+}
+
+/** Everything since the last batch. */
+export interface Batch {
+  readonly stacks: ReadonlyMap<string, readonly Frame[]>;
+  readonly blocks: readonly BlockMessage[];
+  readonly seconds: readonly SecondMessage[];
+  readonly gaps: readonly GapMessage[];
+  readonly threads: readonly LoopThread[];
+  readonly samples: number;
+  readonly late: number;
+  readonly dropped: number;
+  /** Reads of the target that failed their checks, by reason. */
+  readonly rejected: Readonly<Record<string, number>>;
+  readonly bytesRead: Bytes;
+}
+
+export type WorkerMessage =
+  /** Why sampling cannot start or go on; nothing follows. */
+  | { readonly kind: 'unavailable'; readonly reason: string; readonly remedy: string | null }
+  | { readonly kind: 'batch'; readonly batch: Batch; readonly last: boolean };

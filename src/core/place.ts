@@ -1,0 +1,128 @@
+import type { Frame, Ratio } from './types.ts';
+
+/**
+ * Which frame to blame: from stacks with weights to one place in the program. The text of frames is the target's and only compared
+ * here, never opened or run.
+ */
+
+/** Whose code a file is. */
+export interface Origin {
+  readonly kind: 'standard-library' | 'package' | 'application';
+  /** Distribution folder under site-packages or node_modules; null otherwise. */
+  readonly module: string | null;
+}
+
+const STANDARD_LIBRARY: Origin = { kind: 'standard-library', module: null };
+const APPLICATION: Origin = { kind: 'application', module: null };
+
+/** `…/site-packages/fastapi/routing.py`, `/usr/lib/python3/dist-packages/six.py`. */
+const PYTHON_PACKAGE = /\/(?:site|dist)-packages\/([^/]+)/;
+/** `…/lib/python3.11/asyncio/events.py`, `…/python311.zip/json/decoder.py`; checked after packages. */
+const PYTHON_STANDARD_LIBRARY = /\/lib(?:64)?\/python\d\.\d+t?\/|\/python\d+\.zip\//;
+const NODE_PACKAGE = /\/node_modules\/(@[^/]+\/[^/]+|[^/@][^/]*)(?=\/)/g;
+
+/** Classifies a file as the runtimes name it: CPython's co_filename, V8's script URL turned into a path. */
+export function frameOrigin(file: string): Origin {
+  const python = PYTHON_PACKAGE.exec(file);
+  if (python !== null) return { kind: 'package', module: (python[1] ?? '').replace(/\.py$/, '') };
+  if (file.startsWith('node:') || file.startsWith('<frozen ')) return STANDARD_LIBRARY;
+  if (PYTHON_STANDARD_LIBRARY.test(file)) return STANDARD_LIBRARY;
+  // The innermost folder names the package that holds the file: a/node_modules/b/node_modules/c is c.
+  let module: string | null = null;
+  for (const match of file.matchAll(NODE_PACKAGE)) module = match[1] ?? null;
+  return module === null ? APPLICATION : { kind: 'package', module };
+}
+
+/** A stack (innermost frame first) and the time or number of samples it stands for. */
+export interface WeightedStack {
+  readonly frames: readonly Frame[];
+  readonly weight: number;
+}
+
+/** A frame that accounts for `share` of the weight, whatever it called. */
+export interface RankedPlace {
+  readonly frame: Frame;
+  readonly origin: Origin;
+  readonly share: Ratio;
+}
+
+/** A place must hold at least half of the time it is blamed for: with less, another place would be as good a name for it. */
+export const PLACE_SHARE: Ratio = 0.5;
+
+/**
+ * The innermost frame outside the standard library that holds at least half of the weight, then the frames outside the library that
+ * called it, innermost first and at most `limit` in all. Without any frame of the program's, the innermost of the library's.
+ */
+export function rankPlaces(stacks: readonly WeightedStack[], limit = 5): readonly RankedPlace[] {
+  const total = stacks.reduce((sum, stack) => sum + stack.weight, 0);
+  const heaviest = stacks.reduce<WeightedStack | null>(
+    (best, stack) => (best === null || stack.weight > best.weight ? stack : best),
+    null,
+  );
+  if (heaviest === null || total <= 0) return [];
+  const held = functionWeights(stacks);
+  const places: RankedPlace[] = [];
+  let library: RankedPlace | null = null;
+  const seen = new Set<string>();
+  for (const frame of candidateFrames(stacks, heaviest)) {
+    const key = functionKey(frame);
+    const entry = held.get(key);
+    if (entry === undefined || seen.has(key) || entry.weight / total < PLACE_SHARE) continue;
+    seen.add(key);
+    const origin = frameOrigin(frame.file);
+    const place = {
+      frame: { ...frame, line: commonestLine(entry.lines) },
+      origin,
+      share: Math.min(1, entry.weight / total),
+    };
+    if (origin.kind === 'standard-library') library ??= place;
+    else if (places.length < limit) places.push(place);
+  }
+  if (places.length === 0 && library !== null) places.push(library);
+  return places;
+}
+
+/** A function that holds half of the weight is on some stack; the heaviest goes first so that its order decides. */
+function* candidateFrames(
+  stacks: readonly WeightedStack[],
+  heaviest: WeightedStack,
+): Iterable<Frame> {
+  yield* heaviest.frames;
+  for (const stack of stacks) if (stack !== heaviest) yield* stack.frames;
+}
+
+function functionKey(frame: Frame): string {
+  return `${frame.function}\n${frame.file}`;
+}
+
+interface FunctionWeight {
+  weight: number;
+  readonly lines: Map<number | null, number>;
+}
+
+function functionWeights(stacks: readonly WeightedStack[]): ReadonlyMap<string, FunctionWeight> {
+  const weights = new Map<string, FunctionWeight>();
+  for (const { frames, weight } of stacks) {
+    const counted = new Set<string>();
+    for (const frame of frames) {
+      const key = functionKey(frame);
+      const entry = weights.get(key) ?? { weight: 0, lines: new Map<number | null, number>() };
+      weights.set(key, entry);
+      // A recursive function counts once a stack, with the line of its innermost call.
+      if (counted.has(key)) continue;
+      counted.add(key);
+      entry.weight += weight;
+      entry.lines.set(frame.line, (entry.lines.get(frame.line) ?? 0) + weight);
+    }
+  }
+  return weights;
+}
+
+function commonestLine(lines: ReadonlyMap<number | null, number>): number | null {
+  let best: number | null = null;
+  let most = -1;
+  for (const [line, weight] of lines) {
+    if (weight > most) [best, most] = [line, weight];
+  }
+  return best;
+}
