@@ -55,67 +55,45 @@ export const PLACE_SHARE: Ratio = 0.5;
  */
 export function rankPlaces(stacks: readonly WeightedStack[], limit = 5): readonly RankedPlace[] {
   const total = stacks.reduce((sum, stack) => sum + stack.weight, 0);
-  const heaviest = stacks.reduce<WeightedStack | null>(
-    (best, stack) => (best === null || stack.weight > best.weight ? stack : best),
-    null,
-  );
-  if (heaviest === null || total <= 0) return [];
-  const held = functionWeights(stacks);
-  const places: RankedPlace[] = [];
-  let library: RankedPlace | null = null;
-  const seen = new Set<string>();
-  for (const frame of candidateFrames(stacks, heaviest)) {
-    const key = functionKey(frame);
-    const entry = held.get(key);
-    if (entry === undefined || seen.has(key) || entry.weight / total < PLACE_SHARE) continue;
-    seen.add(key);
-    const origin = frameOrigin(frame.file);
-    const place = {
-      frame: { ...frame, line: commonestLine(entry.lines) },
-      origin,
-      share: Math.min(1, entry.weight / total),
-    };
-    if (origin.kind === 'standard-library') library ??= place;
-    else if (places.length < limit) places.push(place);
-  }
-  if (places.length === 0 && library !== null) places.push(library);
-  return places;
-}
-
-/** A function that holds half of the weight is on some stack; the heaviest goes first so that its order decides. */
-function* candidateFrames(
-  stacks: readonly WeightedStack[],
-  heaviest: WeightedStack,
-): Iterable<Frame> {
-  yield* heaviest.frames;
-  for (const stack of stacks) if (stack !== heaviest) yield* stack.frames;
-}
-
-function functionKey(frame: Frame): string {
-  return `${frame.function}\n${frame.file}`;
+  if (total <= 0) return [];
+  const ranked = functionWeights(stacks)
+    .filter((held) => held.weight / total >= PLACE_SHARE)
+    // Any two that hold half or more share a stack, so their mean depth orders them as caller and callee.
+    .sort((a, b) => b.depth / b.weight - a.depth / a.weight)
+    .map((held) => ({
+      frame: { ...held.frame, line: commonestLine(held.lines) },
+      origin: frameOrigin(held.frame.file),
+      share: Math.min(1, held.weight / total),
+    }));
+  const ours = ranked.filter((place) => place.origin.kind !== 'standard-library');
+  return (ours.length > 0 ? ours : ranked.slice(0, 1)).slice(0, limit);
 }
 
 interface FunctionWeight {
+  readonly frame: Frame;
   weight: number;
+  /** Sum of weight times distance from the outermost frame. */
+  depth: number;
   readonly lines: Map<number | null, number>;
 }
 
-function functionWeights(stacks: readonly WeightedStack[]): ReadonlyMap<string, FunctionWeight> {
+function functionWeights(stacks: readonly WeightedStack[]): readonly FunctionWeight[] {
   const weights = new Map<string, FunctionWeight>();
   for (const { frames, weight } of stacks) {
     const counted = new Set<string>();
-    for (const frame of frames) {
-      const key = functionKey(frame);
-      const entry = weights.get(key) ?? { weight: 0, lines: new Map<number | null, number>() };
-      weights.set(key, entry);
-      // A recursive function counts once a stack, with the line of its innermost call.
-      if (counted.has(key)) continue;
+    frames.forEach((frame, index) => {
+      const key = `${frame.function}\n${frame.file}`;
+      // A recursive function counts once a stack, by its innermost call.
+      if (counted.has(key)) return;
       counted.add(key);
-      entry.weight += weight;
-      entry.lines.set(frame.line, (entry.lines.get(frame.line) ?? 0) + weight);
-    }
+      const held = weights.get(key) ?? { frame, weight: 0, depth: 0, lines: new Map() };
+      weights.set(key, held);
+      held.weight += weight;
+      held.depth += weight * (frames.length - index);
+      held.lines.set(frame.line, (held.lines.get(frame.line) ?? 0) + weight);
+    });
   }
-  return weights;
+  return [...weights.values()];
 }
 
 function commonestLine(lines: ReadonlyMap<number | null, number>): number | null {

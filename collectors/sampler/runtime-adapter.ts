@@ -1,0 +1,24 @@
+import type { Frame, Seconds } from '../../src/core/types.ts';
+import type { LoopThread } from './messages.ts';
+import type { TurnWatch } from './turn-watch.ts';
+
+/** What the sampling loop needs of a runtime: its loops, and the stacks of their threads. */
+export interface RuntimeAdapter {
+  /** Loops not returned before. Called at the start and then about once a second; cheap when there is nothing new. */
+  discover(at: Seconds): readonly { readonly thread: LoopThread; readonly watch: TurnWatch }[];
+  /** A hook for each round of sampling, for searches that need the thread at a certain moment. */
+  round(at: Seconds): void;
+  /** The thread's stack, innermost first; null when it could not be read soundly, or not at all by this adapter. */
+  readonly stack: ((tid: number) => readonly Frame[] | null) | null;
+  /** Why no loop has been found yet, for the report. */
+  readonly missing: string;
+  /** Reads that failed their checks, by reason. */
+  rejected(): Readonly<Record<string, number>>;
+  bytesRead(): number;
+  close(): void;
+}
+
+/** An adapter, or why there is none. */
+export type AdapterResult =
+  | { readonly ok: true; readonly adapter: RuntimeAdapter }
+  | { readonly ok: false; readonly reason: string; readonly remedy: string | null };

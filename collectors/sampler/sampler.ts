@@ -1,0 +1,179 @@
+import { Worker } from 'node:worker_threads';
+import { METRIC } from '../../src/core/semconv.ts';
+import type {
+  Collector,
+  Frame,
+  Gap,
+  Metric,
+  Observation,
+  ObserveContext,
+  ProcessTarget,
+  Seconds,
+} from '../../src/core/types.ts';
+import { batchObservations, type BatchContext, blockSpan } from './batch-observations.ts';
+import {
+  type Batch,
+  type BlockMessage,
+  CELL,
+  type SamplerPlan,
+  type WorkerMessage,
+} from './messages.ts';
+import { ObservationQueue } from './observation-queue.ts';
+import { StackTable } from './stack-table.ts';
+
+/** The event-loop collector: starts the sampling worker and turns what it reports into observations. */
+
+/** Another place to get a block's stacks from, asked after the block: V8's profiler through an open inspector. */
+export interface StackSource {
+  /** Stacks between two CLOCK_MONOTONIC moments with the seconds they stand for; empty when it saw none. */
+  stacksDuring(
+    from: Seconds,
+    to: Seconds,
+  ): Promise<readonly { readonly frames: readonly Frame[]; readonly weight: Seconds }[]>;
+  close(): Promise<void>;
+}
+
+export interface SamplerOptions {
+  readonly runtime: 'python' | 'node';
+  readonly threshold: Seconds;
+  readonly stackSource: StackSource | null;
+}
+
+/** What the run's summary says of the sampler itself. */
+export interface SamplerStatistics {
+  samples: number;
+  late: number;
+  dropped: number;
+  /** Threads whose loops were watched. */
+  loops: number;
+  rejected: Readonly<Record<string, number>>;
+  /** Set when sampling could not go on. */
+  failure: { readonly reason: string; readonly remedy: string | null } | null;
+}
+
+/** How long the worker may take to hand over its last batch. */
+const STOP_LIMIT: Seconds = 2;
+
+const METRICS: readonly Metric[] = [
+  METRIC.loopDelay,
+  METRIC.loopUtilization,
+  METRIC.nodeLoopUtilization,
+  METRIC.loopIterations,
+  METRIC.loopEvents,
+];
+
+export class Sampler implements Collector<ProcessTarget> {
+  readonly name = 'event-loop';
+  readonly metrics: readonly Metric[] = METRICS;
+  readonly statistics: SamplerStatistics = {
+    samples: 0,
+    late: 0,
+    dropped: 0,
+    loops: 0,
+    rejected: {},
+    failure: null,
+  };
+  readonly #options: SamplerOptions;
+  readonly #stacks = new Map<string, readonly Frame[]>();
+  readonly #foreign = new StackTable();
+
+  constructor(options: SamplerOptions) {
+    this.#options = options;
+  }
+
+  async probe(): Promise<{ available: true }> {
+    return { available: true };
+  }
+
+  async *observe(target: ProcessTarget, context: ObserveContext): AsyncIterable<Observation> {
+    const queue = new ObservationQueue();
+    const control = new SharedArrayBuffer(CELL.count * Int32Array.BYTES_PER_ELEMENT);
+    const plan: SamplerPlan = {
+      pid: target.pid,
+      startTicks: target.startTicks,
+      runtime: this.#options.runtime,
+      threshold: this.#options.threshold,
+      control,
+    };
+    const cells = new Int32Array(control);
+    const worker = new Worker(new URL('./worker.js', import.meta.url), { workerData: plan });
+    const batchContext = this.#batchContext(target.pid, context);
+    // Batches are taken one after the other: a span may have to wait for the profiler.
+    let work: Promise<void> = Promise.resolve();
+    worker.on('message', (message: WorkerMessage) => {
+      work = work.then(async () => {
+        if (message.kind === 'unavailable') this.statistics.failure = message;
+        else {
+          Atomics.add(cells, CELL.taken, 1);
+          await this.#take(message.batch, batchContext, queue);
+        }
+      });
+    });
+    worker.on('error', (error) => queue.push(failedGap(context, String(error.message))));
+    worker.on('exit', () => void work.finally(() => queue.end()));
+    const stop = () => {
+      Atomics.store(cells, CELL.stop, 1);
+      Atomics.notify(cells, CELL.stop);
+      setTimeout(() => void worker.terminate(), STOP_LIMIT * 1e3).unref();
+    };
+    if (context.signal.aborted) stop();
+    else context.signal.addEventListener('abort', stop, { once: true });
+    try {
+      yield* queue;
+    } finally {
+      stop();
+    }
+  }
+
+  #batchContext(pid: number, { clock }: ObserveContext): BatchContext {
+    const offset = clock.now() - clock.mono();
+    return {
+      pid,
+      toUnix: (mono) => mono + offset,
+      runtime: this.#options.runtime,
+      stacks: this.#stacks,
+    };
+  }
+
+  async #take(batch: Batch, context: BatchContext, queue: ObservationQueue): Promise<void> {
+    for (const [id, frames] of batch.stacks) this.#stacks.set(id, frames);
+    const { statistics } = this;
+    statistics.samples = batch.samples;
+    statistics.late = batch.late;
+    statistics.dropped = batch.dropped;
+    statistics.rejected = batch.rejected;
+    statistics.loops = Math.max(statistics.loops, batch.threads.length);
+    for (const observation of batchObservations(batch, context)) queue.push(observation);
+    for (const block of batch.blocks) {
+      const stacks = await this.#foreignStacks(block, context, queue);
+      queue.push(blockSpan(block, context, stacks));
+    }
+  }
+
+  /** The block's stacks from the other source; the worker's own where there is none. */
+  async #foreignStacks(
+    block: BlockMessage,
+    context: BatchContext,
+    queue: ObservationQueue,
+  ): Promise<ReadonlyMap<string, Seconds>> {
+    const source = this.#options.stackSource;
+    if (source === null || block.stacks.size > 0) return block.stacks;
+    const { turn } = block;
+    const found = await source.stacksDuring(turn.startMax, turn.endMin);
+    const stacks = new Map<string, Seconds>();
+    for (const { frames, weight } of found) {
+      const id = this.#foreign.idOf(frames);
+      if (id !== null) stacks.set(id, (stacks.get(id) ?? 0) + weight);
+    }
+    for (const [id, frames] of this.#foreign.takeFresh()) {
+      this.#stacks.set(id, frames);
+      queue.push({ kind: 'stack', at: context.toUnix(turn.endMax), id, frames });
+    }
+    return stacks;
+  }
+}
+
+function failedGap(context: ObserveContext, detail: string): Gap {
+  const at = context.clock.now();
+  return { kind: 'gap', from: at, to: at, collector: 'event-loop', reason: 'failed', detail };
+}

@@ -1,0 +1,209 @@
+import { readlinkSync } from 'node:fs';
+import { setPriority } from 'node:os';
+import { monotonicNow } from '../../src/core/clock.ts';
+import type { Seconds } from '../../src/core/types.ts';
+import { readStat } from '../../src/platform/proc.ts';
+import { LoopObserver } from './loop-observer.ts';
+import {
+  type Batch,
+  type BlockMessage,
+  CELL,
+  type GapMessage,
+  type SamplerPlan,
+} from './messages.ts';
+import type { RuntimeAdapter } from './runtime-adapter.ts';
+import { StackTable } from './stack-table.ts';
+import { ProcThreadReadings } from './thread-readings.ts';
+
+/** The worker's main loop: samples every loop, follows turns that last, hands over a batch a second. */
+
+/** The longest pause between samples: four in the shortest block of the default threshold. */
+const PERIOD_LIMIT: Seconds = 0.012;
+/** Between samples while a turn is being followed: its end is known to 2 ms. */
+const FOLLOW_PERIOD: Seconds = 0.002;
+const BATCH_EVERY: Seconds = 1;
+/** Batches the main thread may be behind before new ones replace the oldest, and are counted. */
+const BACKLOG = 16;
+/** Blocks in one batch; a program with more has one problem, not a thousand. */
+const BLOCKS_A_BATCH = 500;
+/** Loop threads watched; the first found come first. */
+const THREAD_LIMIT = 16;
+/** Our own thread asks for this niceness: it sleeps 97 % of the time and must wake up on time when the machine is full. */
+const SAMPLER_NICE = -10;
+
+/** Pause between two samples while nothing lasts: a quarter of the threshold, at most 12 ms. */
+export function samplingPeriod(threshold: Seconds): Seconds {
+  return Math.min(threshold / 4, PERIOD_LIMIT);
+}
+
+/** Where batches go; false when the receiver is too far behind to take one. */
+export type PostBatch = (batch: Batch, last: boolean) => void;
+
+export class SamplingLoop {
+  readonly #plan: SamplerPlan;
+  readonly #adapter: RuntimeAdapter;
+  readonly #control: Int32Array;
+  readonly #observers = new Map<number, { observer: LoopObserver; readings: ProcThreadReadings }>();
+  readonly #stacks = new StackTable();
+  #blocks: BlockMessage[] = [];
+  #gaps: GapMessage[] = [];
+  #samples = 0;
+  #late = 0;
+  #dropped = 0;
+  #posted = 0;
+  #pending: Batch[] = [];
+
+  constructor(plan: SamplerPlan, adapter: RuntimeAdapter) {
+    this.#plan = plan;
+    this.#adapter = adapter;
+    this.#control = new Int32Array(plan.control);
+  }
+
+  /** Runs until asked to stop or until the target is gone. Blocks its thread. */
+  run(post: PostBatch): void {
+    raisePriority();
+    const period = samplingPeriod(this.#plan.threshold);
+    // Two samples further apart than half the threshold may have a block between them that nobody saw.
+    const lateLimit = Math.max(this.#plan.threshold / 2, period * 2);
+    let previous = monotonicNow();
+    let nextBatch = previous + BATCH_EVERY;
+    let gone = false;
+    this.#discover(previous);
+    while (!gone && Atomics.load(this.#control, CELL.stop) === 0) {
+      const at = monotonicNow();
+      if (at - previous > lateLimit) this.#reportLate(previous, at);
+      previous = at;
+      gone = this.#round(at);
+      if (at >= nextBatch) {
+        nextBatch = at + BATCH_EVERY;
+        gone ||= !this.#isSameProcess();
+        if (!gone) this.#discover(at);
+        this.#post(this.#takeBatch(at), post);
+      }
+      const pause = this.#isFollowing() ? FOLLOW_PERIOD : period;
+      if (!gone) Atomics.wait(this.#control, CELL.stop, 0, pause * 1e3);
+    }
+    this.#finish(monotonicNow(), gone, post);
+  }
+
+  /** One sample of every loop; true when the target is gone. */
+  #round(at: Seconds): boolean {
+    this.#samples++;
+    this.#adapter.round(at);
+    for (const [tid, { observer, readings }] of this.#observers) {
+      const seen = observer.sample(at);
+      if (seen === 'gone') {
+        readings.close();
+        this.#observers.delete(tid);
+        if (tid === this.#plan.pid) return true;
+      } else if (seen !== null) this.#keep(seen);
+    }
+    return false;
+  }
+
+  #isFollowing(): boolean {
+    for (const { observer } of this.#observers.values()) if (observer.following) return true;
+    return false;
+  }
+
+  #keep(block: BlockMessage): void {
+    if (this.#blocks.length < BLOCKS_A_BATCH) this.#blocks.push(block);
+    else this.#dropped++;
+  }
+
+  #reportLate(from: Seconds, to: Seconds): void {
+    this.#late++;
+    this.#gaps.push({
+      from,
+      to,
+      reason: 'late',
+      detail: `the sampler itself was not scheduled for ${Math.round((to - from) * 1e3)} ms`,
+    });
+  }
+
+  #discover(at: Seconds): void {
+    if (this.#observers.size >= THREAD_LIMIT) return;
+    for (const { thread, watch } of this.#adapter.discover(at)) {
+      let readings: ProcThreadReadings;
+      try {
+        readings = new ProcThreadReadings(this.#plan.pid, thread.tid);
+      } catch {
+        continue; // The thread ended between being found and being opened.
+      }
+      const { stack } = this.#adapter;
+      const capture = stack === null ? null : () => this.#stackId(stack(thread.tid));
+      const { threshold } = this.#plan;
+      const observer = new LoopObserver({ thread, watch, readings, capture, threshold, at });
+      this.#observers.set(thread.tid, { observer, readings });
+    }
+  }
+
+  #stackId(frames: Parameters<StackTable['idOf']>[0] | null): string | null {
+    return frames === null ? null : this.#stacks.idOf(frames);
+  }
+
+  #isSameProcess(): boolean {
+    const stat = readStat(this.#plan.pid);
+    return stat !== null && stat.startTicks === this.#plan.startTicks && stat.state !== 'Z';
+  }
+
+  #takeBatch(at: Seconds): Batch {
+    const observers = [...this.#observers.values()];
+    const batch: Batch = {
+      seconds: observers.map(({ observer }) => observer.drainSecond(at)),
+      stacks: this.#stacks.takeFresh(),
+      blocks: this.#blocks,
+      gaps: this.#gaps,
+      threads: observers.map(({ observer }) => observer.thread),
+      samples: this.#samples,
+      late: this.#late,
+      dropped: this.#dropped,
+      rejected: this.#adapter.rejected(),
+      bytesRead: this.#adapter.bytesRead(),
+    };
+    this.#blocks = [];
+    this.#gaps = [];
+    return batch;
+  }
+
+  #post(batch: Batch, post: PostBatch): void {
+    this.#pending.push(batch);
+    while (this.#pending.length > BACKLOG) {
+      const lost = this.#pending.shift();
+      if (lost === undefined) break;
+      this.#dropped += lost.blocks.length + lost.seconds.length;
+      this.#stacks.restore(lost.stacks);
+    }
+    while (this.#posted - Atomics.load(this.#control, CELL.taken) < BACKLOG) {
+      const next = this.#pending.shift();
+      if (next === undefined) break;
+      this.#posted++;
+      post(next, false);
+    }
+  }
+
+  #finish(at: Seconds, gone: boolean, post: PostBatch): void {
+    for (const { observer } of this.#observers.values()) {
+      const open = gone ? null : observer.endOpen();
+      if (open !== null) this.#keep(open);
+    }
+    if (gone)
+      this.#gaps.push({ from: at, to: at, reason: 'target-gone', detail: 'the process ended' });
+    const last = this.#takeBatch(at);
+    for (const batch of this.#pending) post(batch, false);
+    post(last, true);
+    for (const { readings } of this.#observers.values()) readings.close();
+    this.#adapter.close();
+  }
+}
+
+/** Without the right to it (CAP_SYS_NICE or a limit) the sampler runs as it is. */
+function raisePriority(): void {
+  try {
+    const tid = Number(readlinkSync('/proc/thread-self').split('/').at(-1));
+    // setpriority(2) with PRIO_PROCESS acts on one thread when given a thread id.
+    setPriority(tid, SAMPLER_NICE);
+  } catch {
+    // Late samples are recorded as gaps either way.
+  }
+}

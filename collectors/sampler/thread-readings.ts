@@ -1,0 +1,152 @@
+import { readlinkSync } from 'node:fs';
+import type { Seconds } from '../../src/core/types.ts';
+import { KeptFile } from '../../src/platform/proc-kept-file.ts';
+import { parseSchedstat, parseSyscall } from '../../src/platform/proc-parse.ts';
+import type { ThreadReadings } from './loop-observer.ts';
+
+/** The calls in which an event loop's thread is found blocked, by number on x86_64 (arch/x86/entry/syscalls/syscall_64.tbl). */
+const SYSCALLS_X86_64: Readonly<Record<number, string>> = {
+  0: 'read',
+  1: 'write',
+  2: 'open',
+  7: 'poll',
+  17: 'pread64',
+  18: 'pwrite64',
+  19: 'readv',
+  20: 'writev',
+  23: 'select',
+  34: 'pause',
+  35: 'nanosleep',
+  42: 'connect',
+  43: 'accept',
+  44: 'sendto',
+  45: 'recvfrom',
+  46: 'sendmsg',
+  47: 'recvmsg',
+  61: 'wait4',
+  72: 'fcntl',
+  73: 'flock',
+  74: 'fsync',
+  75: 'fdatasync',
+  82: 'rename',
+  87: 'unlink',
+  128: 'rt_sigtimedwait',
+  202: 'futex',
+  230: 'clock_nanosleep',
+  232: 'epoll_wait',
+  247: 'waitid',
+  257: 'openat',
+  262: 'newfstatat',
+  270: 'pselect6',
+  271: 'ppoll',
+  277: 'sync_file_range',
+  281: 'epoll_pwait',
+  285: 'fallocate',
+  288: 'accept4',
+  332: 'statx',
+  426: 'io_uring_enter',
+  441: 'epoll_pwait2',
+};
+
+/** Calls whose first argument is the descriptor that explains the wait. */
+const ON_DESCRIPTOR = new Set([
+  'read',
+  'write',
+  'pread64',
+  'pwrite64',
+  'readv',
+  'writev',
+  'connect',
+  'sendto',
+  'recvfrom',
+  'sendmsg',
+  'recvmsg',
+  'flock',
+  'fsync',
+  'fdatasync',
+  'fallocate',
+]);
+
+/** select(2) with no descriptors is how CPython before 3.11 sleeps. */
+const SELECT = 23;
+
+/** What a blocked loop waits for, from the calls it was seen in: the key of the finding's advice. */
+export function mechanismOf(
+  syscalls: ReadonlyMap<string, number>,
+  files: readonly string[],
+): string {
+  let most = '';
+  for (const [name, seen] of syscalls) if (seen > (syscalls.get(most) ?? 0)) most = name;
+  if (most === 'nanosleep' || most === 'clock_nanosleep' || most === 'select(0)') return 'sleep';
+  if (most === 'futex') return 'lock';
+  if (most === 'wait4' || most === 'waitid') return 'subprocess';
+  if (
+    /^(?:connect|accept4?|sendto|recvfrom|sendmsg|recvmsg|poll|ppoll|select|pselect6)$/.test(most)
+  ) {
+    return 'network-io';
+  }
+  if (/^epoll_/.test(most)) return 'nested-poll';
+  if (/^(?:read|write|readv|writev)$/.test(most)) {
+    return files.some((file) => file.startsWith('socket:'))
+      ? 'network-io'
+      : files.some((file) => file.startsWith('pipe:'))
+        ? 'pipe'
+        : 'file-io';
+  }
+  if (most === 'running') return 'cpu';
+  if (most === 'blocked') return 'page-fault';
+  return most === '' || most === 'unknown' || most.startsWith('syscall ') ? 'unknown' : 'file-io';
+}
+
+/** `/proc/<pid>/task/<tid>/{schedstat,syscall}` with kept descriptors: 2 µs a reading. */
+export class ProcThreadReadings implements ThreadReadings {
+  cpu: Seconds = 0;
+  wait: Seconds = 0;
+  readonly #pid: number;
+  readonly #schedstat: KeptFile;
+  readonly #syscall: KeptFile | null;
+
+  /** Throws the errno error when the thread is not there. A `syscall` file that may not be read is done without. */
+  constructor(pid: number, tid: number) {
+    this.#pid = pid;
+    this.#schedstat = new KeptFile(`/proc/${pid}/task/${tid}/schedstat`, 128);
+    this.#syscall = KeptFile.open(`/proc/${pid}/task/${tid}/syscall`, 256);
+  }
+
+  refresh(): boolean {
+    const text = this.#schedstat.text();
+    if (text === null) return false;
+    const parsed = parseSchedstat(text);
+    if (parsed !== null) {
+      this.cpu = parsed.onCpuNs / 1e9;
+      this.wait = parsed.runQueueWaitNs / 1e9;
+    }
+    return true;
+  }
+
+  syscall(): { readonly name: string; readonly file: string | null } {
+    const text = this.#syscall?.text() ?? null;
+    const parsed = text === null ? null : parseSyscall(text);
+    if (parsed === null) return { name: 'unknown', file: null };
+    if (parsed.kind !== 'syscall') return { name: parsed.kind, file: null };
+    const { number } = parsed;
+    const first = parsed.arguments[0] ?? -1;
+    if (number === SELECT && first === 0) return { name: 'select(0)', file: null };
+    const name =
+      (process.arch === 'x64' ? SYSCALLS_X86_64[number] : undefined) ?? `syscall ${number}`;
+    return { name, file: ON_DESCRIPTOR.has(name) ? this.#descriptor(first) : null };
+  }
+
+  close(): void {
+    this.#schedstat.close();
+    this.#syscall?.close();
+  }
+
+  #descriptor(fd: number): string | null {
+    try {
+      return readlinkSync(`/proc/${this.#pid}/fd/${fd}`);
+    } catch {
+      return null;
+    }
+  }
+}

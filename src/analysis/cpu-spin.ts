@@ -1,0 +1,152 @@
+import { frameOrigin, rankPlaces, type WeightedStack } from '../core/place.ts';
+import { ATTR, EVENT } from '../core/semconv.ts';
+import type { Detector, Event, Evidence, Finding, Ratio, RecordingView } from '../core/types.ts';
+import { numberAttribute, textAttribute, weightedStacks } from './attributes.ts';
+
+/**
+ * TRC102 cpu-spin: an event loop that turns at full speed with nothing arriving: a retry without a wait, a cancellation delivered again
+ * and again, a poll with no timeout. Full load looks the same to a CPU meter; what tells them apart is that a spinning loop polls in
+ * every few microseconds of work and is handed no I/O.
+ */
+
+/** Shorter bursts at full CPU are ordinary work: a start-up, a garbage collection, one large response. */
+const SPIN_SECONDS = 4;
+/** The sampler reports a second's activity from this share of a core on. */
+const SPIN_SHARE: Ratio = 0.8;
+/** Iterations a second of a loop that does nothing else. A turn with 0.2 ms of work makes fewer; libuv's empty turn takes about 2 µs. */
+const SPIN_ITERATIONS = 5000;
+/** I/O events per iteration below which nothing is arriving. */
+const SPIN_EVENTS: Ratio = 0.01;
+/**
+ * Stock asyncio does not count its turns. An empty turn spends about a third of its time in the selector and `_run_once` itself; with 0.3 ms
+ * of work a turn it is under 5 %.
+ */
+const SPIN_MACHINERY: Ratio = 0.12;
+/** Stacks below this say too little about shares: ±20 % at 95 %. */
+const SPIN_STACKS = 20;
+/** Functions of asyncio and uvloop that run only when a descriptor became ready. */
+const IO_CALLBACK =
+  /(?:^|[._])(?:_read_ready\w*|_write_ready|_accept_connection|data_received|_sock_recv|_sock_sendall)$/;
+/** Where a stack is when the loop itself, not a callback, is running. */
+const MACHINERY = /(?:^|\.)(?:select|_run_once|_process_events|_add_callback|time)$/;
+
+interface Spin {
+  readonly events: readonly Event[];
+  readonly stacks: readonly WeightedStack[];
+  readonly iterations: number | null;
+  readonly ioEvents: number | null;
+}
+
+export const cpuSpin: Detector = {
+  code: 'TRC102',
+  name: 'cpu-spin',
+  needs: [EVENT.activity],
+  *detect(view) {
+    const byThread = new Map<string, Event[]>();
+    for (const event of view.events(EVENT.activity)) {
+      if ((numberAttribute(event.attributes, ATTR.activityOnCpu) ?? 0) < SPIN_SHARE) continue;
+      const thread = `${textAttribute(event.attributes, ATTR.pid)} ${textAttribute(event.attributes, ATTR.threadId)}`;
+      byThread.set(thread, [...(byThread.get(thread) ?? []), event]);
+    }
+    for (const events of byThread.values()) {
+      if (events.length < SPIN_SECONDS) continue;
+      const spin = readSpin(view, events);
+      if (isSpinning(spin)) yield spinFinding(spin);
+    }
+  },
+};
+
+function readSpin(view: RecordingView, events: readonly Event[]): Spin {
+  const total = (key: string): number | null => {
+    const values = events.map((event) => numberAttribute(event.attributes, key));
+    return values.includes(null) ? null : values.reduce<number>((sum, v) => sum + (v ?? 0), 0);
+  };
+  return {
+    events,
+    stacks: events.flatMap((event) => weightedStacks(view, event.attributes)),
+    iterations: total(ATTR.activityIterations),
+    ioEvents: total(ATTR.activityEvents),
+  };
+}
+
+function isSpinning(spin: Spin): boolean {
+  if (spin.iterations !== null && spin.ioEvents !== null) {
+    const fast = spin.iterations / spin.events.length >= SPIN_ITERATIONS;
+    return fast && spin.ioEvents / Math.max(1, spin.iterations) < SPIN_EVENTS;
+  }
+  if (weightOf(spin.stacks) < SPIN_STACKS) return false;
+  if (spin.stacks.some(({ frames }) => frames.some((frame) => IO_CALLBACK.test(frame.function)))) {
+    return false;
+  }
+  return machineryShare(spin.stacks) >= SPIN_MACHINERY;
+}
+
+/** Share of the stacks in which the loop's own code, not a callback, was innermost. */
+function machineryShare(stacks: readonly WeightedStack[]): Ratio {
+  const inMachinery = stacks.filter(({ frames }) => {
+    const innermost = frames[0];
+    return (
+      innermost !== undefined &&
+      frameOrigin(innermost.file).kind === 'standard-library' &&
+      MACHINERY.test(innermost.function)
+    );
+  });
+  return weightOf(inMachinery) / Math.max(1, weightOf(stacks));
+}
+
+function spinFinding(spin: Spin): Omit<Finding, 'id'> {
+  const first = spin.events[0];
+  const seconds = spin.events.length;
+  const mean = (key: string): number =>
+    spin.events.reduce((sum, event) => sum + (numberAttribute(event.attributes, key) ?? 0), 0) /
+    seconds;
+  // The turning of the loop itself is the symptom; what it is asked to run each time is the cause.
+  const callbacks = spin.stacks.filter(({ frames }) =>
+    frames.some((frame) => frameOrigin(frame.file).kind !== 'standard-library'),
+  );
+  const inCallbacks = callbacks.filter(({ frames }) => !MACHINERY.test(frames[0]?.function ?? ''));
+  const where = rankPlaces(inCallbacks.length > 0 ? inCallbacks : callbacks).map((place) => ({
+    function: place.frame.function,
+    file: place.frame.file,
+    line: place.frame.line,
+    module: place.origin.module,
+    thread: textAttribute(first?.attributes, ATTR.threadName),
+    share: place.share,
+  }));
+  const place = where[0];
+  const counted: Readonly<Record<string, number>> =
+    spin.iterations === null || spin.ioEvents === null
+      ? {}
+      : { iterations_per_s: spin.iterations / seconds, io_events_per_s: spin.ioEvents / seconds };
+  const evidence: Evidence = {
+    kind: 'activity',
+    summary:
+      spin.iterations === null
+        ? `in ${weightOf(spin.stacks)} stacks over ${seconds} s none handled I/O, and the loop itself was innermost in ${Math.round(machineryShare(spin.stacks) * 100)} %`
+        : `${Math.round(spin.iterations / seconds)} iterations a second and ${Math.round((spin.ioEvents ?? 0) / seconds)} I/O events a second over ${seconds} s`,
+    data: { seconds, stack_samples: weightOf(spin.stacks) },
+  };
+  return {
+    code: 'TRC102',
+    kind: 'cpu-spin',
+    mechanism: 'loop-without-wait',
+    severity: 'warning',
+    confidence: place === undefined ? 'likely' : 'confirmed',
+    pid: numberAttribute(first?.attributes, ATTR.pid),
+    summary: `the event loop spins: it used ${Math.round(mean(ATTR.activityOnCpu) * 100)} % of a core and nothing arrived${place === undefined ? '' : `; it keeps running ${place.function}`}`,
+    where,
+    evidence: [evidence],
+    measure: {
+      duration_s: seconds,
+      cpu_ratio: mean(ATTR.activityOnCpu),
+      run_queue_wait_ratio: mean(ATTR.activityRunQueueWait),
+      ...counted,
+    },
+    remedy:
+      'Let the loop wait: await the event instead of asking for it again, or back off between retries.',
+  };
+}
+
+function weightOf(stacks: readonly WeightedStack[]): number {
+  return stacks.reduce((sum, stack) => sum + stack.weight, 0);
+}

@@ -1,0 +1,251 @@
+import { type RankedPlace, rankPlaces, type WeightedStack } from '../core/place.ts';
+import { ATTR, SPAN } from '../core/semconv.ts';
+import { median } from '../core/statistics.ts';
+import type {
+  Detector,
+  Evidence,
+  Finding,
+  Place,
+  Ratio,
+  RecordingView,
+  Seconds,
+  Severity,
+  Span,
+} from '../core/types.ts';
+import { numberAttribute, textAttribute, weightedStacks } from './attributes.ts';
+
+/**
+ * TRC101 loop-blocked: the event loop did not turn for at least the threshold, because one callback or one iteration lasted. Blocks
+ * are grouped by place. Assumes that the sampler reported only turns *seen to last*; a saturated but healthy loop gives none.
+ */
+
+/** One block this long, and people notice: Nielsen's limit for an uninterrupted flow of thought (1993). */
+const CRITICAL_BLOCK: Seconds = 1;
+/** A loop that stands still for a fifth of the time cannot meet any latency target at moderate load. */
+const CRITICAL_SHARE: Ratio = 0.2;
+/** Blocks listed one by one in the evidence; the rest are counted. */
+const LISTED = 5;
+const CODE = 'TRC101';
+
+/** One block, read back from its span. */
+interface Block {
+  readonly span: Span;
+  readonly min: Seconds;
+  readonly max: Seconds;
+  readonly starved: boolean;
+  readonly stacks: readonly WeightedStack[];
+  readonly places: readonly RankedPlace[];
+}
+
+export const loopBlocked: Detector = {
+  code: CODE,
+  name: 'loop-blocked',
+  needs: [SPAN.blocked],
+  *detect(view) {
+    const blocks = view.spans(SPAN.blocked).map((span) => readBlock(view, span));
+    const groups = groupByPlace(blocks.filter((block) => !block.starved));
+    const findings = groups.map((group) => blockedFinding(view, group));
+    yield* findings.sort((a, b) => (b.measure['total_s'] ?? 0) - (a.measure['total_s'] ?? 0));
+    const starved = blocks.filter((block) => block.starved);
+    for (const group of groupBy(starved, (block) => String(pidOf(block)))) {
+      yield starvedFinding(view, group);
+    }
+  },
+};
+
+/** The middle of a block's duration interval. */
+const middle = (block: Block): Seconds => (block.min + block.max) / 2;
+const sum = (values: readonly number[]): number => values.reduce((a, b) => a + b, 0);
+
+function readBlock(view: RecordingView, span: Span): Block {
+  const max = numberOf(span, ATTR.durationMax) ?? span.to - span.from;
+  const stacks = weightedStacks(view, span.attributes);
+  return {
+    span,
+    max,
+    min: numberOf(span, ATTR.durationMin) ?? max,
+    starved: span.attributes[ATTR.starved] === true,
+    stacks,
+    places: rankPlaces(stacks),
+  };
+}
+
+function groupByPlace(blocks: readonly Block[]): readonly (readonly [Block, ...Block[]])[] {
+  return groupBy(blocks, (block) => {
+    const frame = block.places[0]?.frame;
+    const place =
+      frame === undefined ? (textOf(block.span, ATTR.mechanism) ?? '') : frameName(frame);
+    return `${pidOf(block)}\n${textOf(block.span, ATTR.threadId) ?? ''}\n${place}`;
+  });
+}
+
+function frameName(frame: RankedPlace['frame']): string {
+  return `${frame.function}\n${frame.file}`;
+}
+
+function groupBy(
+  blocks: readonly Block[],
+  key: (block: Block) => string,
+): readonly (readonly [Block, ...Block[]])[] {
+  const groups = new Map<string, [Block, ...Block[]]>();
+  for (const block of blocks) {
+    const group = groups.get(key(block));
+    if (group === undefined) groups.set(key(block), [block]);
+    else group.push(block);
+  }
+  return [...groups.values()];
+}
+
+function blockedFinding(
+  view: RecordingView,
+  group: readonly [Block, ...Block[]],
+): Omit<Finding, 'id'> {
+  const worst = group.reduce((a, b) => (middle(b) > middle(a) ? b : a));
+  const total = sum(group.map(middle));
+  const share = Math.min(1, total / runLength(view));
+  const where = rankPlaces(group.flatMap((block) => block.stacks)).map((place) =>
+    toPlace(place, worst.span),
+  );
+  const severity: Severity =
+    worst.max >= CRITICAL_BLOCK || share >= CRITICAL_SHARE ? 'critical' : 'warning';
+  const mechanism = commonest(group.map((block) => textOf(block.span, ATTR.mechanism)));
+  const place = where[0];
+  return {
+    code: CODE,
+    kind: 'loop-blocked',
+    mechanism,
+    severity,
+    // Without a stack the block itself is as certain, but what to blame is not known.
+    confidence: place === undefined ? 'likely' : 'confirmed',
+    pid: pidOf(worst),
+    summary: `the event loop did not turn for ${group.length === 1 ? 'one stretch' : `${group.length} stretches`}${
+      place === undefined ? '' : ` while in ${place.function}`
+    }`,
+    where,
+    evidence: [turnsEvidence(group), ...stackEvidence(group, place)],
+    measure: {
+      count: group.length,
+      total_s: total,
+      worst_min_s: worst.min,
+      worst_max_s: worst.max,
+      median_s: median(group.map(middle)),
+      share_ratio: share,
+      threshold_s: Number(view.start.settings['lag_threshold_s'] ?? 0),
+      on_cpu_s: sum(group.map((block) => numberOf(block.span, ATTR.onCpu) ?? 0)),
+      run_queue_wait_s: sum(group.map((block) => numberOf(block.span, ATTR.runQueueWait) ?? 0)),
+    },
+    remedy: remedyFor(mechanism),
+  };
+}
+
+function starvedFinding(
+  view: RecordingView,
+  group: readonly [Block, ...Block[]],
+): Omit<Finding, 'id'> {
+  const worst = group.reduce((a, b) => (middle(b) > middle(a) ? b : a));
+  return {
+    code: CODE,
+    kind: 'loop-blocked',
+    mechanism: 'starved',
+    severity: 'note',
+    confidence: 'confirmed',
+    pid: pidOf(worst),
+    summary: 'the event loop was held up waiting for a CPU core, not by its own code',
+    where: [],
+    evidence: [turnsEvidence(group)],
+    measure: {
+      count: group.length,
+      total_s: sum(group.map(middle)),
+      worst_min_s: worst.min,
+      worst_max_s: worst.max,
+      share_ratio: Math.min(1, sum(group.map(middle)) / runLength(view)),
+      run_queue_wait_s: sum(group.map((block) => numberOf(block.span, ATTR.runQueueWait) ?? 0)),
+    },
+    remedy: 'Give the process more CPU: look at its cgroup limit and at its neighbours.',
+  };
+}
+
+function turnsEvidence(group: readonly [Block, ...Block[]]): Evidence {
+  const listed = [...group].sort((a, b) => middle(b) - middle(a)).slice(0, LISTED);
+  const basis = textOf(group[0].span, ATTR.basis) ?? 'iteration';
+  return {
+    kind: 'turns',
+    summary: `${group.length} times one ${basis} of the loop was seen to last`,
+    data: {
+      basis,
+      worst: listed.map((block) => ({
+        at_unix_s: block.span.from,
+        duration_min_s: block.min,
+        duration_max_s: block.max,
+        on_cpu_s: numberOf(block.span, ATTR.onCpu) ?? 0,
+        run_queue_wait_s: numberOf(block.span, ATTR.runQueueWait) ?? 0,
+        syscall: textOf(block.span, ATTR.syscall),
+        open: block.span.attributes[ATTR.open] === true,
+      })),
+    },
+  };
+}
+
+function stackEvidence(
+  group: readonly [Block, ...Block[]],
+  place: Place | undefined,
+): readonly Evidence[] {
+  const stacks = group.flatMap((block) => block.stacks);
+  const heaviest = stacks.reduce<WeightedStack | null>(
+    (best, stack) => (best === null || stack.weight > best.weight ? stack : best),
+    null,
+  );
+  if (heaviest === null || place === undefined) return [];
+  return [
+    {
+      kind: 'stack',
+      summary: `${stacks.length} stacks taken during them; ${place.function} holds ${Math.round(place.share * 100)} % of that time`,
+      data: { frames: heaviest.frames },
+    },
+  ];
+}
+
+function toPlace(place: RankedPlace, span: Span): Place {
+  return {
+    function: place.frame.function,
+    file: place.frame.file,
+    line: place.frame.line,
+    module: place.origin.module,
+    thread: textOf(span, ATTR.threadName),
+    share: place.share,
+  };
+}
+
+function remedyFor(mechanism: string | null): string {
+  switch (mechanism) {
+    case 'sleep':
+      return 'Replace the blocking sleep by the asynchronous one of the framework.';
+    case 'file-io':
+      return 'Move the file access to a thread (asyncio.to_thread, fs.promises).';
+    case 'network-io':
+      return 'Use an asynchronous client, or run the synchronous one in a thread.';
+    case 'subprocess':
+      return 'Start the child process asynchronously and await its end.';
+    case 'lock':
+      return 'See which thread holds the lock or the GIL; do not wait for it on the loop.';
+    default:
+      return 'Move the computation off the loop (a thread or process pool), or split it and yield in between.';
+  }
+}
+
+function runLength(view: RecordingView): Seconds {
+  return Math.max(view.endedAt - view.start.startedAt, Number.EPSILON);
+}
+
+function pidOf(block: Block): number | null {
+  return numberOf(block.span, ATTR.pid);
+}
+
+const numberOf = (span: Span, key: string): number | null => numberAttribute(span.attributes, key);
+const textOf = (span: Span, key: string): string | null => textAttribute(span.attributes, key);
+
+function commonest(values: readonly (string | null)[]): string | null {
+  const counts = new Map<string | null, number>();
+  for (const value of values) counts.set(value, (counts.get(value) ?? 0) + 1);
+  return [...counts].sort((a, b) => b[1] - a[1])[0]?.[0] ?? null;
+}
