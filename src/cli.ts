@@ -1,0 +1,112 @@
+import type { Environment, OptionTable } from './commands/command.ts';
+import { COMMON_OPTIONS } from './commands/command.ts';
+import { VERBS, type Verb } from './commands/registry.ts';
+import { TraceError, usageError } from './core/errors.ts';
+import { EXIT, type ExitCode } from './core/exit-code.ts';
+import { printable } from './core/text.ts';
+
+/** Runs one command line (without node and script) and says how it ended. Throws nothing, ends nothing. */
+export async function main(argv: readonly string[], environment: Environment): Promise<ExitCode> {
+  try {
+    return await dispatch(argv, environment);
+  } catch (error) {
+    return report(error, environment, isVerbose(argv));
+  }
+}
+
+async function dispatch(argv: readonly string[], environment: Environment): Promise<ExitCode> {
+  const at = argv.findIndex((word) => !word.startsWith('-'));
+  const name = at === -1 ? undefined : argv[at];
+  if (name === undefined) return withoutVerb(argv, environment);
+  const args = [...argv.slice(0, at), ...argv.slice(at + 1)];
+  if (name === 'help')
+    return help(
+      args.find((word) => !word.startsWith('-')),
+      environment,
+    );
+  const verb = await verbNamed(name);
+  if (asksForHelp(args)) return help(name, environment);
+  const { parseCommandLine } = await import('./commands/command-line.ts');
+  // The light part first: a wrong flag is said before anything heavy is loaded.
+  const parsed = parseCommandLine(await verb.usage(), args);
+  const command = await verb.command();
+  return command.run({ ...parsed, environment });
+}
+
+/** `trace`, `trace --help`, `trace --version`, or a flag with nothing to apply to. */
+async function withoutVerb(argv: readonly string[], environment: Environment): Promise<ExitCode> {
+  if (asksForHelp(argv)) return help(undefined, environment);
+  if (argv.includes('--version') || argv.includes('-V')) {
+    const { toolVersion } = await import('./commands/version.ts');
+    environment.stdout.write(`trace ${toolVersion()}\n`);
+    return EXIT.ok;
+  }
+  const { parseCommandLine } = await import('./commands/command-line.ts');
+  const options: OptionTable = { ...COMMON_OPTIONS, version: { type: 'boolean', short: 'V' } };
+  parseCommandLine({ name: '', summary: '', help: '', options }, argv);
+  const { HELP } = await import('./commands/help.ts');
+  environment.stderr.write(HELP);
+  return EXIT.usage;
+}
+
+async function help(name: string | undefined, environment: Environment): Promise<ExitCode> {
+  const text =
+    name === undefined
+      ? (await import('./commands/help.ts')).HELP
+      : (await (await verbNamed(name)).usage()).help;
+  environment.stdout.write(text);
+  return EXIT.ok;
+}
+
+async function verbNamed(name: string): Promise<Verb> {
+  const verb = VERBS.find((one) => one.name === name);
+  if (verb !== undefined) return verb;
+  const shown = printable(name, 60);
+  if (/^\d+$/.test(name)) {
+    throw usageError(`'${shown}' is not a verb`, `Did you mean trace attach ${shown}?`);
+  }
+  const { nearest } = await import('./commands/nearest.ts');
+  const names = VERBS.map((one) => one.name);
+  const meant = nearest(name, [...names, 'help']);
+  throw usageError(
+    `unknown verb '${shown}'`,
+    meant === null
+      ? `Verbs: ${names.join(', ')}. See trace --help`
+      : `Did you mean trace ${meant}? See trace --help`,
+  );
+}
+
+/** What stands behind `--` belongs to the target, not to us. */
+function ownArguments(args: readonly string[]): readonly string[] {
+  const end = args.indexOf('--');
+  return end === -1 ? args : args.slice(0, end);
+}
+
+function asksForHelp(args: readonly string[]): boolean {
+  return ownArguments(args).some((word) => word === '--help' || word === '-h');
+}
+
+function isVerbose(argv: readonly string[]): boolean {
+  return ownArguments(argv).some((word) => word === '--verbose' || word === '-v');
+}
+
+/** An expected failure as `trace: what` and its remedy; anything else as the bug it is, with its stack. */
+function report(error: unknown, environment: Environment, verbose: boolean): ExitCode {
+  if (!(error instanceof TraceError)) {
+    const stack = error instanceof Error ? (error.stack ?? error.message) : String(error);
+    environment.stderr.write(
+      `trace: this is a bug in trace\n\n${stack}\n\n` +
+        'Please report it with the text above, `trace --version` and `node --version`.\n',
+    );
+    return EXIT.internal;
+  }
+  const indent = '       ';
+  const lines = [`trace: ${error.message}`];
+  for (const line of error.remedy?.split('\n') ?? []) lines.push(`${indent}${line}`.trimEnd());
+  if (verbose) {
+    lines.push(`${indent}(${error.code})`);
+    if (error.cause instanceof Error) lines.push(`${indent}caused by ${error.cause.stack ?? ''}`);
+  }
+  environment.stderr.write(`${lines.join('\n')}\n`);
+  return error.exitCode;
+}

@@ -1,0 +1,72 @@
+/** `trace attach --help`, at most 80 columns wide. Every flag here is in `attach-options.ts` and the other way round. */
+export const attachHelp = `trace attach - watch a running process and say what blocks its event loop
+
+Usage:
+  trace attach <pid> [options]
+  trace attach --match <pattern> [options]
+  trace attach                     list the processes that can be watched
+
+Reads a running Python or Node process from outside for ten seconds and reports
+each stretch of at least 50 ms in which its event loop stood still: in which
+function, how often, how long, and what share of the time that was. The process
+needs no restart and no preparation. trace only reads: it writes nothing into
+the process, executes nothing in it, sends it no signal and never stops it.
+
+What can be seen depends on the runtime and on permission. Whatever cannot be
+seen is said first, with the reason and with what would make it visible:
+  CPython 3.8-3.13   loop blocks with the Python stack (asyncio and uvloop)
+  Node 20 and later  loop blocks; stacks if it was started with --inspect
+  anything else      CPU, memory, threads, descriptors, waits for a core
+
+Target:
+  <pid>, -p, --pid <pid>     the process to watch
+      --match <pattern>      the one process whose title contains <pattern>;
+                             none or several is an error that lists them
+
+Watching:
+  -d, --duration <time>      how long: 10, 10s, 2m, 1h (default 10s);
+                             0 or inf: until Ctrl-C or until the process ends
+      --lag-threshold <time> report a loop that stands still this long: 50,
+                             50ms, 0.05s (default 50ms, from 5ms to 10s)
+      --require-stacks       exit 4 at once if stacks cannot be read, instead
+                             of going on with what can be seen
+
+Result:
+  -f, --format <format>      text (default) or json
+      --json                 the same as --format json: one document on stdout
+      --exit-zero            exit 0 also when something was found
+  -q, --quiet                nothing on stderr but errors
+  -v, --verbose              on stderr also what was tried and measured
+      --no-progress          no status line
+      --no-color             no colour; also NO_COLOR, and when not a terminal
+
+Recording:
+  -o, --output <folder>      where to (default .tracewright/<utc>-attach-<pid>)
+      --force                replace <folder> if it is there
+      --no-recording         keep nothing on disk
+      --raw                  store each reading of the loop too; large, meant
+                             for checking trace itself
+
+Export:
+      --otel                 send to OpenTelemetry as the OTEL_* variables say
+                             (default http://localhost:4318)
+      --otlp-endpoint <url>  send there; /v1/traces, /v1/metrics are appended
+
+Exit codes:
+  0    nothing found, or only notes          5    target is not supported
+  1    found something                       6    too few samples to say
+  2    wrong usage                           70   a bug in trace
+  3    no such process, or gone at once      130  Ctrl-C before --duration
+  4    no permission, with --require-stacks  143  SIGTERM
+Ctrl-C is the normal end of a run with --duration 0. Partial results are always
+written.
+
+Examples:
+  trace attach 4312
+  trace attach --match 'uvicorn app:main' -d 1m --lag-threshold 20ms
+  trace attach 4312 --json | jq '.findings[] | {code, summary}'
+  OTEL_EXPORTER_OTLP_ENDPOINT=http://jaeger:4318 trace attach 4312 --otel
+  trace show .tracewright/20260102T030405Z-attach-4312
+
+More: docs/attach.md says what is read, what each number means, and the limits.
+`;

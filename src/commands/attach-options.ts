@@ -1,0 +1,182 @@
+import { usageError } from '../core/errors.ts';
+import { printable } from '../core/text.ts';
+import type { Seconds } from '../core/types.ts';
+import { attachHelp } from './attach-help.ts';
+import { COMMON_OPTIONS, type OptionTable, type OptionValues, type Usage } from './command.ts';
+import { parseChoice, parseDuration, parseHttpUrl, parsePid } from './parse.ts';
+
+/** How long attach watches unless told otherwise: two screens of a stuttering server, short enough to wait for. */
+export const DEFAULT_DURATION: Seconds = 10;
+/** Shorter runs hold too few samples to say anything; the longest is 30 days. */
+const DURATION_BOUNDS = { least: 1, most: 30 * 86_400 } as const;
+/**
+ * A loop that stands still this long is reported. Half of asyncio's own `loop.slow_callback_duration` (0.1 s), because two
+ * such waits in one request are already visible to a person.
+ */
+export const DEFAULT_LAG_THRESHOLD: Seconds = 0.05;
+/** Below 5 ms the sampling period (a quarter of it) would cost more than a twentieth of a core. */
+const LAG_BOUNDS = { least: 0.005, most: 10 } as const;
+
+const OPTIONS = {
+  pid: { type: 'string', short: 'p', multiple: true },
+  match: { type: 'string' },
+  duration: { type: 'string', short: 'd' },
+  'lag-threshold': { type: 'string' },
+  output: { type: 'string', short: 'o' },
+  force: { type: 'boolean' },
+  'no-recording': { type: 'boolean' },
+  raw: { type: 'boolean' },
+  format: { type: 'string', short: 'f' },
+  json: { type: 'boolean' },
+  'no-progress': { type: 'boolean' },
+  otel: { type: 'boolean' },
+  'otlp-endpoint': { type: 'string' },
+  'require-stacks': { type: 'boolean' },
+  'exit-zero': { type: 'boolean' },
+  ...COMMON_OPTIONS,
+} as const satisfies OptionTable;
+
+/** `trace attach` as its help shows it. */
+export const attachUsage: Usage = {
+  name: 'attach',
+  summary: 'Watch a running process and say what blocks its event loop',
+  help: attachHelp,
+  options: OPTIONS,
+};
+
+/** What the configuration may decide where the command line is silent. */
+export interface AttachDefaults {
+  readonly duration?: Seconds | null;
+  readonly lagThreshold?: Seconds;
+  readonly otlpEndpoint?: string;
+}
+
+/** One `trace attach`, decided. */
+export interface AttachOptions {
+  /** Which process; `list` when none was named. */
+  readonly target:
+    | { readonly by: 'pid'; readonly pid: number }
+    | { readonly by: 'match'; readonly pattern: string }
+    | { readonly by: 'list' };
+  /** Null: until Ctrl-C or the end of the target. */
+  readonly duration: Seconds | null;
+  readonly lagThreshold: Seconds;
+  readonly recording: {
+    readonly enabled: boolean;
+    /** The folder to write to; null for the default place. */
+    readonly path: string | null;
+    /** Whether a folder that is already there may be replaced. */
+    readonly overwrite: boolean;
+    /** Whether each single reading is stored too. */
+    readonly raw: boolean;
+  };
+  readonly otlp: {
+    readonly enabled: boolean;
+    /** Null: whatever the `OTEL_*` variables say, else the specification's default. */
+    readonly endpoint: string | null;
+  };
+  readonly format: 'text' | 'json';
+  readonly requireStacks: boolean;
+  readonly exitZero: boolean;
+  readonly progress: boolean;
+  readonly quiet: boolean;
+  readonly verbose: boolean;
+  readonly noColor: boolean;
+}
+
+/** The options of one run, flag over configuration over default. Contradictions are usage errors. */
+export function parseAttachOptions(
+  values: OptionValues,
+  positionals: readonly string[],
+  defaults: AttachDefaults = {},
+): AttachOptions {
+  const text = (name: string) => textValue(values, name);
+  const isSet = (name: string) => values[name] === true;
+  const lag = text('lag-threshold');
+  const endpoint = text('otlp-endpoint') ?? defaults.otlpEndpoint ?? null;
+  if (isSet('no-recording')) {
+    for (const flag of ['output', 'raw', 'force']) {
+      if (values[flag] !== undefined) throw contradiction('--no-recording', `--${flag}`);
+    }
+  }
+  return {
+    target: chooseTarget(values, positionals),
+    duration: chooseDuration(text('duration'), defaults.duration),
+    lagThreshold:
+      lag === undefined
+        ? (defaults.lagThreshold ?? DEFAULT_LAG_THRESHOLD)
+        : parseDuration(lag, { flag: '--lag-threshold', bare: 'ms', ...LAG_BOUNDS }),
+    recording: {
+      enabled: !isSet('no-recording'),
+      path: text('output') ?? null,
+      overwrite: isSet('force'),
+      raw: isSet('raw'),
+    },
+    otlp: {
+      enabled: isSet('otel') || endpoint !== null,
+      endpoint: endpoint === null ? null : parseHttpUrl(endpoint, '--otlp-endpoint'),
+    },
+    format: chooseFormat(values),
+    requireStacks: isSet('require-stacks'),
+    exitZero: isSet('exit-zero'),
+    progress: !isSet('no-progress') && !isSet('quiet'),
+    quiet: isSet('quiet'),
+    verbose: isSet('verbose'),
+    noColor: isSet('no-color'),
+  };
+}
+
+/** `--json` is `--format json`; asking for both, differently, is a mistake worth stopping at. */
+export function chooseFormat(values: OptionValues): 'text' | 'json' {
+  const named = textValue(values, 'format');
+  const format =
+    named === undefined ? undefined : parseChoice(named, ['text', 'json'], '-f, --format');
+  if (values['json'] === true) {
+    if (format === 'text') throw contradiction('--json', '--format text');
+    return 'json';
+  }
+  return format ?? 'text';
+}
+
+function chooseTarget(
+  values: OptionValues,
+  positionals: readonly string[],
+): AttachOptions['target'] {
+  const flags = [values['pid'] ?? []].flat().map(String);
+  const pids = new Set([...positionals, ...flags].map(parsePid));
+  const [pid, another] = pids;
+  const pattern = textValue(values, 'match');
+  if (another !== undefined) {
+    throw usageError(
+      `one process at a time, got pids ${[...pids].join(', ')}`,
+      'Start one trace attach for each; each has its own recording.',
+    );
+  }
+  if (pattern === undefined) return pid === undefined ? { by: 'list' } : { by: 'pid', pid };
+  if (pid !== undefined) throw contradiction(`pid ${pid}`, '--match');
+  if (pattern === '') {
+    throw usageError('--match needs a pattern, got an empty one', 'Bare trace attach lists all.');
+  }
+  return { by: 'match', pattern };
+}
+
+function chooseDuration(
+  text: string | undefined,
+  configured: Seconds | null | undefined,
+): Seconds | null {
+  if (text === undefined) return configured === undefined ? DEFAULT_DURATION : configured;
+  if (text === '0' || text === 'inf') return null;
+  return parseDuration(text, { flag: '-d, --duration', bare: 's', ...DURATION_BOUNDS });
+}
+
+function textValue(values: OptionValues, name: string): string | undefined {
+  const value = values[name];
+  return typeof value === 'string' ? value : undefined;
+}
+
+function contradiction(one: string, other: string): Error {
+  return usageError(
+    `${printable(one, 60)} and ${other} contradict each other`,
+    'Give one of them.',
+  );
+}

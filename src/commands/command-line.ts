@@ -1,0 +1,63 @@
+import { parseArgs } from 'node:util';
+import { usageError, type TraceError } from '../core/errors.ts';
+import { printable } from '../core/text.ts';
+import type { OptionTable, OptionValues, Usage } from './command.ts';
+import { nearest } from './nearest.ts';
+
+/** A verb's arguments, split by its own option table. Whatever the table does not know is a usage error. */
+export function parseCommandLine(
+  usage: Usage,
+  args: readonly string[],
+): { values: OptionValues; positionals: string[] } {
+  try {
+    return parseArgs({
+      args: [...args],
+      options: usage.options,
+      allowPositionals: true,
+      strict: true,
+    });
+  } catch (error) {
+    throw readable(error, usage);
+  }
+}
+
+/** The same mistake in one line, naming the flag that was probably meant. Anything else passes through unchanged. */
+function readable(error: unknown, usage: Usage): unknown {
+  if (!(error instanceof TypeError) || !('code' in error)) return error;
+  const message = error.message;
+  if (error.code === 'ERR_PARSE_ARGS_UNKNOWN_OPTION') {
+    const typed = /Unknown option '([^']*)'/.exec(message)?.[1] ?? '';
+    return unknownFlag(typed, usage);
+  }
+  if (error.code === 'ERR_PARSE_ARGS_INVALID_OPTION_VALUE') {
+    // parseArgs: "Option '-d, --duration <value>' argument missing", "… does not take an argument", "… argument is
+    // ambiguous.\nDid you forget …". The first sentence says it all.
+    const flag = /Option '([^']*)'/.exec(message)?.[1] ?? 'a flag';
+    const name = flag.replace(/ <value>$/, '');
+    if (message.includes('does not take an argument')) {
+      return usageError(`${name} takes no value`);
+    }
+    const what = message.includes('ambiguous') ? 'a flag came instead' : 'none was given';
+    return usageError(`${name} needs a value, ${what}`, `trace ${usage.name} --help`);
+  }
+  return error;
+}
+
+function unknownFlag(typed: string, usage: Usage): TraceError {
+  const meant = nearest(typed, flagsOf(usage.options));
+  return usageError(
+    `unknown option '${printable(typed, 60)}'`,
+    meant === null
+      ? `See trace ${usage.name} --help`
+      : `Did you mean ${meant}? See trace ${usage.name} --help`,
+  );
+}
+
+/** Every flag of an option table as it is typed, long forms first. */
+export function flagsOf(options: OptionTable): string[] {
+  const shorts = Object.values(options).flatMap((option) => option.short ?? []);
+  return [
+    ...Object.keys(options).map((name) => `--${name}`),
+    ...shorts.map((letter) => `-${letter}`),
+  ];
+}

@@ -1,0 +1,43 @@
+import type { Environment, StopSignal, TextOutput } from './command.ts';
+
+/** The environment of this very process. */
+export function processEnvironment(): Environment {
+  return {
+    stdout: textOutput(process.stdout),
+    stderr: textOutput(process.stderr),
+    env: process.env,
+    cwd: process.cwd(),
+    onStop: onStopSignal,
+  };
+}
+
+function textOutput(stream: NodeJS.WriteStream): TextOutput {
+  stream.on('error', (error: NodeJS.ErrnoException) => {
+    // The reader went away (`trace … | head`): what is left has nobody to read it, which is no failure of ours.
+    if (error.code !== 'EPIPE') throw error;
+  });
+  return {
+    isTTY: stream.isTTY === true,
+    get columns() {
+      return stream.isTTY === true ? stream.columns : undefined;
+    },
+    write(text) {
+      if (stream.writable) stream.write(text);
+    },
+  };
+}
+
+function onStopSignal(stop: (signal: StopSignal) => void): () => void {
+  const handlers = (['SIGINT', 'SIGTERM', 'SIGHUP'] as const).map((signal) => {
+    const handler = () => {
+      release();
+      stop(signal === 'SIGINT' ? 'SIGINT' : 'SIGTERM');
+    };
+    process.on(signal, handler);
+    return { signal, handler };
+  });
+  const release = () => {
+    for (const { signal, handler } of handlers) process.removeListener(signal, handler);
+  };
+  return release;
+}

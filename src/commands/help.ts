@@ -1,0 +1,40 @@
+/** `trace --help`, at most 80 columns wide. A test holds its list of verbs against the registry. */
+export const HELP = `trace - watch a running server, say what is wrong with it, and prove it
+
+Usage:
+  trace <verb> [arguments] [options]
+
+Verbs:
+  attach <pid>      Watch a running process and say what blocks its event loop
+  show <recording>  Print the report of a recording again
+
+  trace attach      without a pid: list the processes that can be watched
+  trace help <verb> the same as trace <verb> --help
+
+Options of every verb:
+  -h, --help        this text, or the verb's
+      --version     the version
+  -q, --quiet       nothing on stderr but errors
+  -v, --verbose     more on stderr; errors with their code and cause
+      --no-color    no colour
+
+stdout is the result, stderr is everything else; --json makes stdout one JSON
+document (docs/schema/attach.schema.json).
+
+Environment:
+  NO_COLOR, FORCE_COLOR   no colour; colour also into a pipe
+  COLUMNS                 width of the report when stdout is not a terminal
+  OTEL_*                  where and how to export (trace attach --otel)
+
+Exit codes:
+  0    done, nothing found                   5    target is not supported
+  1    done, something found                 6    result is not valid
+  2    wrong usage                           70   a bug in trace
+  3    target or recording is not there      130  interrupted (Ctrl-C)
+  4    no permission, with --require-stacks  143  terminated
+
+Examples:
+  trace attach 4312                     ten seconds, then the report
+  trace attach --match uvicorn -d 1m    by title, one minute
+  trace show .tracewright/20260102T030405Z-attach-4312
+`;

@@ -1,0 +1,22 @@
+import type { Command, Usage } from './command.ts';
+
+/** A verb, loaded only when it is asked for: its help without what it needs to run. */
+export interface Verb {
+  readonly name: string;
+  usage(): Promise<Usage>;
+  command(): Promise<Command>;
+}
+
+/** Every verb, in the order of `trace --help`. */
+export const VERBS: readonly Verb[] = [
+  {
+    name: 'attach',
+    usage: async () => (await import('./attach-options.ts')).attachUsage,
+    command: async () => (await import('./attach.ts')).attachCommand,
+  },
+  {
+    name: 'show',
+    usage: async () => (await import('./show-options.ts')).showUsage,
+    command: async () => (await import('./show.ts')).showCommand,
+  },
+];

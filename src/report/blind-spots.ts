@@ -1,0 +1,71 @@
+import type { Gap, Seconds } from '../core/types.ts';
+import { formatCount, formatRatio, formatSeconds } from './format.ts';
+import { outside } from './layout.ts';
+import type { Page } from './page.ts';
+import type { Report } from './report.ts';
+
+const INDENT = { first: 2, rest: 4 } as const;
+
+const REASONS: Readonly<Record<Gap['reason'], string>> = {
+  late: 'came late',
+  failed: 'could not read',
+  dropped: 'dropped readings',
+  'target-gone': 'found the target gone',
+};
+
+/** What could not be seen, why, and what would make it visible: collectors, gaps, trouble with the recording. */
+export function writeBlindSpots(page: Page, report: Report): void {
+  const absent = report.collectors.filter((collector) => !collector.available);
+  const gaps = groupGaps(report.gaps);
+  if (absent.length + gaps.length + report.problems.length === 0) return;
+  page.gap();
+  page.paragraph(page.style.bold('Not seen'));
+  for (const collector of absent) {
+    const reason = outside(collector.reason ?? 'for an unknown reason', 400);
+    page.paragraph(`${outside(collector.name, 40)}: ${reason}`, INDENT);
+    for (const line of collector.remedy?.split('\n') ?? []) {
+      page.paragraph(`→ ${outside(line, 400)}`, { first: 4, rest: 6 });
+    }
+  }
+  for (const group of gaps) page.paragraph(gapText(group, report.duration), INDENT);
+  for (const problem of report.problems) page.paragraph(outside(problem, 400), INDENT);
+}
+
+interface GapGroup {
+  readonly collector: string;
+  readonly reason: Gap['reason'];
+  readonly count: number;
+  readonly total: Seconds;
+  readonly longest: Gap;
+}
+
+/** Gaps by collector and reason, the longest total first. */
+export function groupGaps(gaps: readonly Gap[]): GapGroup[] {
+  const groups = new Map<string, GapGroup>();
+  for (const gap of gaps) {
+    const key = `${gap.reason} ${gap.collector}`;
+    const group = groups.get(key);
+    const length = gap.to - gap.from;
+    groups.set(key, {
+      collector: gap.collector,
+      reason: gap.reason,
+      count: (group?.count ?? 0) + 1,
+      total: (group?.total ?? 0) + length,
+      longest:
+        group === undefined || length > group.longest.to - group.longest.from ? gap : group.longest,
+    });
+  }
+  return [...groups.values()].sort((a, b) => b.total - a.total);
+}
+
+function gapText(group: GapGroup, duration: Seconds): string {
+  const { longest } = group;
+  const times = group.count === 1 ? 'once' : `${formatCount(group.count)} times`;
+  const share = duration > 0 ? `, ${formatRatio(group.total / duration)} of the run` : '';
+  const detail = longest.detail === '' ? '' : `: ${outside(longest.detail, 300)}`;
+  const worst = group.count === 1 ? '' : `, longest ${formatSeconds(longest.to - longest.from)}`;
+  return (
+    `${outside(group.collector, 40)} ${REASONS[group.reason]} ${times}: ` +
+    `${formatSeconds(group.total)} not covered${share}${worst}${detail}`
+  );
+}

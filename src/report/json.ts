@@ -1,0 +1,125 @@
+import type { Finding, Gap, Seconds } from '../core/types.ts';
+import type { MetricSummary } from './metric-summary.ts';
+import { SCHEMA_VERSION, type Report } from './report.ts';
+
+// JSON leaves these as they are, and a terminal obeys some of them: C1 controls, bidirectional overrides, separators.
+const UNSAFE =
+  /[\u007f-\u009f\u00ad\u061c\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufeff\ufff9-\ufffb]/gu;
+
+/** The report as one JSON document (docs/schema/attach.schema.json), indented, ending with a line feed. */
+export function renderJson(report: Report): string {
+  const text = JSON.stringify(toDocument(report), null, 2);
+  return `${text.replace(UNSAFE, escapeCharacter)}\n`;
+}
+
+function escapeCharacter(character: string): string {
+  return `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`;
+}
+
+function toDocument(report: Report): Record<string, unknown> {
+  const { overhead } = report;
+  return {
+    schema_version: SCHEMA_VERSION,
+    tool: { name: 'tracewright', version: report.toolVersion },
+    command: report.command,
+    started_at: rfc3339(report.startedAt),
+    duration_s: report.duration,
+    interrupted: report.interrupted,
+    end_reason: report.endReason,
+    settings: report.settings,
+    targets: report.targets.map((target) => ({
+      pid: target.pid,
+      parent: target.parent,
+      start_ticks: target.startTicks,
+      runtime: target.runtime,
+      runtime_version: target.runtimeVersion,
+      title: target.title,
+      role: target.role,
+    })),
+    collectors: report.collectors.map(({ name, available, reason, remedy }) => ({
+      name,
+      available,
+      reason,
+      remedy,
+    })),
+    findings: report.findings.map(findingDocument),
+    hypotheses: [],
+    gaps: report.gaps.map((gap) => gapDocument(gap, report.startedAt)),
+    metrics: Object.fromEntries(report.metrics.map((one) => [one.name, metricDocument(one)])),
+    overhead:
+      overhead === null
+        ? null
+        : {
+            own_cpu_ratio: overhead.ownCpu,
+            startup_cpu_s: overhead.startupCpu,
+            target_paused_s: overhead.targetPaused,
+            samples: overhead.samples,
+            late: overhead.late,
+            dropped: overhead.dropped,
+          },
+    problems: report.problems,
+    recording: report.recording,
+    trace_id: report.traceId,
+  };
+}
+
+function findingDocument(finding: Finding): Record<string, unknown> {
+  return {
+    id: finding.id,
+    code: finding.code,
+    kind: finding.kind,
+    mechanism: finding.mechanism,
+    severity: finding.severity,
+    confidence: finding.confidence,
+    pid: finding.pid,
+    summary: finding.summary,
+    where: finding.where.map((place) => ({
+      function: place.function,
+      file: place.file,
+      line: place.line,
+      module: place.module,
+      thread: place.thread,
+      share: place.share,
+    })),
+    evidence: finding.evidence.map(({ kind, summary, data }) => ({
+      kind,
+      summary,
+      data: data ?? {},
+    })),
+    measure: finding.measure,
+    remedy: finding.remedy,
+  };
+}
+
+function gapDocument(gap: Gap, startedAt: Seconds): Record<string, unknown> {
+  return {
+    collector: gap.collector,
+    reason: gap.reason,
+    from_s: gap.from - startedAt,
+    to_s: gap.to - startedAt,
+    detail: gap.detail,
+  };
+}
+
+function metricDocument(metric: MetricSummary): Record<string, unknown> {
+  return {
+    unit: metric.unit,
+    series: metric.series.map((series) => ({
+      attributes: series.attributes,
+      count: series.count,
+      first: series.first,
+      last: series.last,
+      min: series.min,
+      max: series.max,
+      p50: series.p50,
+      p99: series.p99,
+      slope_per_s: series.slopePerSecond,
+    })),
+  };
+}
+
+/** A time beyond what a Date holds can only come from a broken recording; the epoch is shown for it. */
+function rfc3339(at: Seconds): string {
+  const date = new Date(at * 1000);
+  return (Number.isNaN(date.getTime()) ? new Date(0) : date).toISOString();
+}

@@ -1,0 +1,93 @@
+import type {
+  CollectorInfo,
+  Finding,
+  Gap,
+  Ratio,
+  RecordingView,
+  Seconds,
+  TargetInfo,
+} from '../core/types.ts';
+import { summariseMetrics, type MetricSummary } from './metric-summary.ts';
+
+/** The version of the JSON document, `schema_version`; raised when a reader of the old one would misread the new one. */
+export const SCHEMA_VERSION = 1;
+
+/** What trace itself cost. */
+export interface Overhead {
+  /** CPU time over wall time, one core = 1, without start-up. */
+  readonly ownCpu: Ratio;
+  readonly startupCpu: Seconds;
+  /** How long the target was stopped. Reading from outside never stops it. */
+  readonly targetPaused: Seconds;
+  readonly samples: number;
+  readonly late: number;
+  readonly dropped: number;
+}
+
+/** Everything a report says, in base units: between what was observed and how it is shown. */
+export interface Report {
+  readonly toolVersion: string;
+  readonly command: string;
+  readonly startedAt: Seconds;
+  readonly duration: Seconds;
+  readonly interrupted: boolean;
+  /** Why observation ended; `unknown` when the writer died before it could say. */
+  readonly endReason: string;
+  readonly settings: Readonly<Record<string, number | string | boolean>>;
+  readonly targets: readonly TargetInfo[];
+  readonly collectors: readonly CollectorInfo[];
+  readonly findings: readonly Finding[];
+  readonly gaps: readonly Gap[];
+  readonly metrics: readonly MetricSummary[];
+  /** Null when the writer died before it could say. */
+  readonly overhead: Overhead | null;
+  /** What could not be read or sent, in words. */
+  readonly problems: readonly string[];
+  /** The folder of the recording; null when none was kept. */
+  readonly recording: string | null;
+  readonly traceId: string;
+}
+
+/** What a report says beyond the recording and the findings. */
+export interface ReportExtra {
+  readonly recording: string | null;
+  /** Trouble outside the recording: an exporter that was refused, a disk that was full. */
+  readonly problems?: readonly string[];
+}
+
+/** The report of a run that has just ended, or of a recording of one. */
+export function buildReport(
+  view: RecordingView,
+  findings: readonly Finding[],
+  extra: ReportExtra,
+): Report {
+  const { start, end } = view;
+  return {
+    toolVersion: start.toolVersion,
+    command: start.command,
+    startedAt: start.startedAt,
+    duration: Math.max(0, view.endedAt - start.startedAt),
+    interrupted: end?.interrupted ?? true,
+    endReason: end?.reason ?? 'unknown',
+    settings: start.settings,
+    targets: start.targets,
+    collectors: start.collectors,
+    findings,
+    gaps: view.gaps,
+    metrics: summariseMetrics(view),
+    overhead:
+      end === null
+        ? null
+        : {
+            ownCpu: end.ownCpuRatio,
+            startupCpu: end.startupCpu,
+            targetPaused: 0,
+            samples: end.samples,
+            late: end.late,
+            dropped: end.dropped,
+          },
+    problems: [...view.problems, ...(extra.problems ?? [])],
+    recording: extra.recording,
+    traceId: start.traceId,
+  };
+}

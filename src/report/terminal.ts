@@ -1,0 +1,123 @@
+import { METRIC } from '../core/semconv.ts';
+import type { Metric } from '../core/types.ts';
+import { writeBlindSpots } from './blind-spots.ts';
+import { writeFinding } from './finding-text.ts';
+import { formatBytes, formatCount, formatRatio, formatSeconds, formatTime } from './format.ts';
+import { outside } from './layout.ts';
+import type { SeriesSummary } from './metric-summary.ts';
+import { Page } from './page.ts';
+import type { Report } from './report.ts';
+import type { Surface } from './style.ts';
+import { describeTarget, verdictOf } from './verdict.ts';
+
+/** The report for people: verdict, findings, what could not be seen, what it cost, where the recording is. */
+export function renderTerminal(report: Report, surface: Surface): string {
+  const page = new Page(surface);
+  writeVerdict(page, report);
+  for (const finding of report.findings) {
+    page.gap();
+    writeFinding(page, finding, report.startedAt);
+  }
+  writeBlindSpots(page, report);
+  page.gap();
+  writeNumbers(page, report);
+  writeRun(page, report);
+  page.gap();
+  writeNext(page, report);
+  return page.toString();
+}
+
+function writeVerdict(page: Page, report: Report): void {
+  const verdict = verdictOf(report);
+  const { style } = page;
+  const mark = { bad: style.red, unsure: style.yellow, good: style.green }[verdict.tone];
+  page.paragraph(`${style.bold(mark(`${verdict.word}:`))} ${verdict.sentence}`);
+  if (report.targets.length < 2) return;
+  page.gap();
+  for (const target of report.targets)
+    page.paragraph(describeTarget(target), { first: 2, rest: 4 });
+}
+
+const FIELD = { at: 0, labelWidth: 11 } as const;
+
+/** The process in one line, and its loop in another: what a person compares with what they know of it. */
+function writeNumbers(page: Page, report: Report): void {
+  const find = (metric: Metric) => onlySeries(report, metric);
+  const cpu = find(METRIC.cpuUtilization);
+  const memory = find(METRIC.memoryUsage);
+  const threads = find(METRIC.threads);
+  const fds = find(METRIC.fds);
+  const process = [
+    cpu && `CPU ${formatRatio(cpu.p50)} of a core (max ${formatRatio(cpu.max)})`,
+    memory && `RSS ${change(memory, formatBytes)}`,
+    threads && `threads ${change(threads, formatCount)}`,
+    fds && `descriptors ${change(fds, formatCount)}`,
+  ].filter((part) => part !== undefined);
+  if (process.length > 0) page.field('process', process.join(', '), FIELD);
+  const utilization = find(METRIC.loopUtilization) ?? find(METRIC.nodeLoopUtilization);
+  const delay = find(METRIC.loopDelay);
+  const loop = [
+    utilization && `busy ${formatRatio(utilization.p50)} of the time`,
+    delay &&
+      `age of its turn p50 ${formatSeconds(delay.p50)}, p99 ${formatSeconds(delay.p99)}, ` +
+        `max ${formatSeconds(delay.max)} (${formatCount(delay.count)} readings)`,
+  ].filter((part) => part !== undefined);
+  if (loop.length > 0) page.field('event loop', loop.join(', '), FIELD);
+}
+
+/** The series of a metric when it has one; several (a thread, a mode each) have no single number to show. */
+function onlySeries(report: Report, metric: Metric): SeriesSummary | undefined {
+  const found = report.metrics.find((one) => one.name === metric.name)?.series ?? [];
+  return found.length === 1 ? found[0] : undefined;
+}
+
+function change(series: SeriesSummary, format: (value: number) => string): string {
+  const [first, last] = [format(series.first ?? Number.NaN), format(series.last ?? Number.NaN)];
+  return first === last ? last : `${first} → ${last}`;
+}
+
+const ENDINGS: Readonly<Record<string, string>> = {
+  duration: '',
+  interrupted: ', until interrupted',
+  'target-gone': ', until the target was gone',
+  unknown: ', until trace itself was killed',
+};
+
+function writeRun(page: Page, report: Report): void {
+  const ending = ENDINGS[report.endReason] ?? `, until ${outside(report.endReason, 60)}`;
+  page.field(
+    'watched',
+    `${formatSeconds(report.duration)} from ${formatTime(report.startedAt)}${ending}`,
+    FIELD,
+  );
+  const { overhead } = report;
+  if (overhead === null) return;
+  const lost = [
+    overhead.late > 0 ? `${formatCount(overhead.late)} late` : '',
+    overhead.dropped > 0 ? `${formatCount(overhead.dropped)} dropped` : '',
+  ].filter((part) => part !== '');
+  page.field(
+    'cost',
+    `trace used ${formatRatio(overhead.ownCpu)} of a core (and ${formatSeconds(overhead.startupCpu)} of CPU to ` +
+      `start); target paused ${formatSeconds(overhead.targetPaused)}; ${formatCount(overhead.samples)} samples` +
+      (lost.length === 0 ? '' : `, ${lost.join(', ')}`),
+    FIELD,
+  );
+}
+
+/** Paths and commands stand whole on their line, so that they can be copied. */
+function writeNext(page: Page, report: Report): void {
+  const { style } = page;
+  if (report.recording === null) {
+    page.field('recording', 'none kept', FIELD);
+    return;
+  }
+  const path = quoteForShell(outside(report.recording, 4096));
+  page.verbatim(`${style.dim('recording')}  ${path}`);
+  page.verbatim(`${style.dim('again')}      trace show ${path}`);
+}
+
+/** The text as one word of a POSIX shell. */
+export function quoteForShell(text: string): string {
+  return /^[\w@%+=:,./-]+$/.test(text) ? text : `'${text.replaceAll("'", "'\\''")}'`;
+}

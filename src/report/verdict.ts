@@ -1,0 +1,124 @@
+import { METRIC } from '../core/semconv.ts';
+import type { Finding, FindingKind, TargetInfo } from '../core/types.ts';
+import { formatCount, formatInterval, formatSeconds } from './format.ts';
+import { outside } from './layout.ts';
+import type { Report } from './report.ts';
+
+/** The first line of a report: a word, how grave it is, and the sentence that belongs to it. */
+export interface Verdict {
+  readonly word: string;
+  readonly tone: 'bad' | 'unsure' | 'good';
+  readonly sentence: string;
+}
+
+const WORDS: Readonly<Record<FindingKind, string>> = {
+  'loop-blocked': 'BLOCKED',
+  'cpu-spin': 'SPINNING',
+  'memory-leak': 'LEAKING MEMORY',
+  'fd-leak': 'LEAKING DESCRIPTORS',
+  'socket-leak': 'LEAKING SOCKETS',
+  'task-leak': 'LEAKING TASKS',
+  'thread-leak': 'LEAKING THREADS',
+  deadlock: 'DEADLOCKED',
+  'lock-contention': 'CONTENDED',
+  race: 'RACE',
+  crosstalk: 'CROSSTALK',
+  'lost-update': 'LOST UPDATE',
+  'latency-drift': 'DRIFTING',
+  'process-exit': 'EXITED',
+  wedge: 'WEDGED',
+  saturation: 'SATURATED',
+  'client-saturated': 'CLIENT SATURATED',
+  'gpu-memory-leak': 'LEAKING GPU MEMORY',
+  'gpu-idle': 'GPU IDLE',
+  'gpu-throttled': 'GPU THROTTLED',
+  'gpu-fault': 'GPU FAULT',
+  'growth-inconclusive': 'GROWING',
+};
+
+/** Whether a finding decides the outcome: `warning` or above, and not inconclusive. */
+export function isVerdict(finding: Finding): boolean {
+  return finding.severity !== 'note' && finding.confidence !== 'inconclusive';
+}
+
+/** What the run comes to, in one sentence. */
+export function verdictOf(report: Report): Verdict {
+  const decisive = report.findings.filter(isVerdict);
+  const [first] = decisive;
+  if (first !== undefined) {
+    const more = decisive.length - 1;
+    const rest = more === 0 ? '' : `; ${more} more ${more === 1 ? 'finding' : 'findings'} below`;
+    return {
+      word: WORDS[first.kind],
+      tone: first.severity === 'critical' ? 'bad' : 'unsure',
+      sentence: sentenceOf(first, report) + rest,
+    };
+  }
+  const notes = report.findings.length;
+  if (notes > 0) {
+    return {
+      word: 'Nothing decisive',
+      tone: 'unsure',
+      sentence: `${notes === 1 ? 'one note' : `${notes} notes`} below`,
+    };
+  }
+  return nothingFound(report);
+}
+
+/** Silence means something only where there was something to hear: what was watched, how long, from how many readings. */
+function nothingFound(report: Report): Verdict {
+  const whose = report.targets[0] === undefined ? 'the target' : describeTarget(report.targets[0]);
+  const readings = report.metrics
+    .find((metric) => metric.name === METRIC.loopDelay.name)
+    ?.series.reduce((sum, series) => sum + series.count, 0);
+  if (readings === undefined) {
+    return {
+      word: 'Nothing found',
+      tone: 'unsure',
+      sentence: `but the event loop of ${whose} could not be watched; why stands below`,
+    };
+  }
+  const threshold = report.settings['lag_threshold_s'];
+  const limit = typeof threshold === 'number' ? ` for ${formatSeconds(threshold)}` : '';
+  return {
+    word: 'Nothing found',
+    tone: 'good',
+    sentence:
+      `the event loop of ${whose} was never seen to stand still${limit} ` +
+      `in ${formatSeconds(report.duration)} (${formatCount(readings)} readings)`,
+  };
+}
+
+function sentenceOf(finding: Finding, report: Report): string {
+  const { measure } = finding;
+  const count = measure['count'];
+  const target = report.targets.find((one) => one.pid === finding.pid);
+  const worst = worstOf(measure);
+  if (finding.kind !== 'loop-blocked' || count === undefined || worst === null || !target) {
+    return outside(finding.summary, 400);
+  }
+  const [place] = finding.where;
+  const where = place === undefined ? '' : `, in ${describePlace(place)}`;
+  const times = count === 1 ? 'once' : `${formatCount(count)} times`;
+  const how = count === 1 ? `for ${worst}` : `worst ${worst}`;
+  return `the event loop of ${describeTarget(target)} stood still ${times}, ${how}${where}`;
+}
+
+function worstOf(measure: Finding['measure']): string | null {
+  const [low, high, single] = [measure['worst_min_s'], measure['worst_max_s'], measure['worst_s']];
+  if (low !== undefined && high !== undefined) return formatInterval(low, high);
+  return single === undefined ? null : formatSeconds(single);
+}
+
+/** `pid 4312 (python 3.11.7, uvicorn app:main)`. */
+export function describeTarget(target: TargetInfo): string {
+  const version = target.runtimeVersion === null ? '' : ` ${outside(target.runtimeVersion, 20)}`;
+  const title = outside(target.title, 60);
+  return `pid ${target.pid} (${outside(target.runtime, 20)}${version}${title === '' ? '' : `, ${title}`})`;
+}
+
+/** `rerank.score (app/rerank.py:88)`. */
+export function describePlace(place: Finding['where'][number]): string {
+  const line = place.line === null ? '' : `:${place.line}`;
+  return `${outside(place.function, 80)} (${outside(place.file, 160)}${line})`;
+}
