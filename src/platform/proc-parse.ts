@@ -1,0 +1,214 @@
+/**
+ * The text of `/proc/<pid>/…` as values (formats: proc(5), fs/proc/array.c of Linux 6.x). Every parser is total: text that is not
+ * what the kernel writes gives null, a field that is missing gives null or 0, nothing throws.
+ */
+
+/** What `/proc/<pid>/stat` says of a process, or of one thread when read below `task/`. */
+export interface ProcStat {
+  readonly pid: number;
+  /** At most 15 bytes that the process chose itself: untrusted, may hold spaces, parentheses and newlines. */
+  readonly comm: string;
+  /** One letter: R running, S sleeping, D uninterruptible, T stopped, t traced, Z zombie, X dead, I idle kernel thread. */
+  readonly state: string;
+  readonly parent: number;
+  /** `PF_*` of the kernel; see `KERNEL_THREAD`. */
+  readonly flags: number;
+  readonly minorFaults: number;
+  readonly majorFaults: number;
+  /** In clock ticks. */
+  readonly userTicks: number;
+  /** In clock ticks. */
+  readonly systemTicks: number;
+  readonly threads: number;
+  /** In clock ticks since boot. */
+  readonly startTicks: number;
+  readonly virtualBytes: number;
+  /** In wait(2) encoding; 0 unless the reader may ptrace the process, and until it ends. */
+  readonly exitStatus: number;
+}
+
+/** `PF_KTHREAD`, include/linux/sched.h. */
+export const KERNEL_THREAD = 0x0020_0000;
+
+/** Null when the text is not a `stat` line. */
+export function parseStat(text: string): ProcStat | null {
+  // The name may hold anything, also `) R 1`; nothing after it holds a parenthesis, so the last one ends it.
+  const open = text.indexOf('(');
+  const close = text.lastIndexOf(')');
+  if (open < 1 || close < open) return null;
+  const pid = Number(text.slice(0, open));
+  const fields = text
+    .slice(close + 1)
+    .trim()
+    .split(' ');
+  // `at(3)` is field 3 of proc(5), the state.
+  const at = (field: number): number => wholeNumber(fields[field - 3]);
+  const state = fields[0] ?? '';
+  if (!Number.isSafeInteger(pid) || pid < 0 || !/^[A-Za-z]$/.test(state) || fields.length < 20)
+    return null;
+  return {
+    pid,
+    comm: text.slice(open + 1, close),
+    state,
+    parent: at(4),
+    flags: at(9),
+    minorFaults: at(10),
+    majorFaults: at(12),
+    userTicks: at(14),
+    systemTicks: at(15),
+    threads: at(20),
+    startTicks: at(22),
+    virtualBytes: at(23),
+    exitStatus: at(52),
+  };
+}
+
+/** The lines of `/proc/<pid>/status` that are used here. Null marks a line the kernel did not write. */
+export interface ProcStatus {
+  readonly name: string;
+  /** The process a thread belongs to: differs from the pid asked for when that is a thread's. */
+  readonly threadGroup: number | null;
+  readonly parent: number | null;
+  /** 0: nobody traces it. */
+  readonly tracer: number;
+  /** Real, effective, saved, file system. */
+  readonly uids: readonly number[];
+  /** Real, effective, saved, file system. */
+  readonly gids: readonly number[];
+  /** The pid in each pid namespace, from that of the mounted /proc to the process's own. */
+  readonly namespacePids: readonly number[];
+  readonly threads: number | null;
+  readonly residentBytes: number | null;
+  readonly virtualBytes: number | null;
+  readonly swapBytes: number | null;
+  /** Bit n−1 is signal n. */
+  readonly caughtSignals: bigint;
+  readonly effectiveCapabilities: bigint;
+  readonly permittedCapabilities: bigint;
+  /** 0 none, 1 strict, 2 filter. */
+  readonly seccomp: number;
+  /** Of this one thread, not of the process. */
+  readonly voluntarySwitches: number | null;
+  /** Of this one thread, not of the process. */
+  readonly involuntarySwitches: number | null;
+}
+
+/** Null when the text holds no `Name:` line. */
+export function parseStatus(text: string): ProcStatus | null {
+  const lines = new Map<string, string>();
+  for (const line of text.split('\n')) {
+    const colon = line.indexOf(':');
+    // The kernel escapes newlines in Name, so the first line of a key is the true one; a later one would be forged.
+    if (colon > 0 && !lines.has(line.slice(0, colon)))
+      lines.set(line.slice(0, colon), line.slice(colon + 1).trim());
+  }
+  const name = lines.get('Name');
+  if (name === undefined) return null;
+  const numberOf = (key: string): number | null => {
+    const value = lines.get(key);
+    return value === undefined || !/^\d+/.test(value) ? null : wholeNumber(value.split(/\s/, 1)[0]);
+  };
+  const bytesOf = (key: string): number | null => {
+    const kibibytes = numberOf(key);
+    return kibibytes === null ? null : kibibytes * 1024;
+  };
+  const numbersOf = (key: string): readonly number[] =>
+    (lines.get(key) ?? '').split(/\s+/).filter(Boolean).map(wholeNumber);
+  const maskOf = (key: string): bigint => {
+    const value = lines.get(key) ?? '';
+    return /^[0-9a-f]{1,32}$/i.test(value) ? BigInt(`0x${value}`) : 0n;
+  };
+  return {
+    name,
+    threadGroup: numberOf('Tgid'),
+    parent: numberOf('PPid'),
+    tracer: numberOf('TracerPid') ?? 0,
+    uids: numbersOf('Uid'),
+    gids: numbersOf('Gid'),
+    namespacePids: numbersOf('NSpid'),
+    threads: numberOf('Threads'),
+    residentBytes: bytesOf('VmRSS'),
+    virtualBytes: bytesOf('VmSize'),
+    swapBytes: bytesOf('VmSwap'),
+    caughtSignals: maskOf('SigCgt'),
+    effectiveCapabilities: maskOf('CapEff'),
+    permittedCapabilities: maskOf('CapPrm'),
+    seccomp: numberOf('Seccomp') ?? 0,
+    voluntarySwitches: numberOf('voluntary_ctxt_switches'),
+    involuntarySwitches: numberOf('nonvoluntary_ctxt_switches'),
+  };
+}
+
+/** `/proc/<pid>/task/<tid>/schedstat`: how long one thread ran and waited, since it began. */
+export interface ProcSchedstat {
+  readonly onCpuNs: number;
+  /** Runnable, but another had the core. */
+  readonly runQueueWaitNs: number;
+  readonly timeslices: number;
+}
+
+/** Null on a kernel without CONFIG_SCHED_INFO, which writes `0 0 0`, and for anything that is not three numbers. */
+export function parseSchedstat(text: string): ProcSchedstat | null {
+  const match = /^(\d+) (\d+) (\d+)/.exec(text);
+  if (match === null) return null;
+  const [onCpuNs, runQueueWaitNs, timeslices] = match.slice(1).map(wholeNumber);
+  if (onCpuNs === undefined || runQueueWaitNs === undefined || timeslices === undefined)
+    return null;
+  return onCpuNs + runQueueWaitNs + timeslices === 0
+    ? null
+    : { onCpuNs, runQueueWaitNs, timeslices };
+}
+
+/** `/proc/<pid>/io`, in bytes. */
+export interface ProcIo {
+  /** Through read calls, from wherever: pages in cache, pipes, sockets. */
+  readonly readCalls: number;
+  readonly writeCalls: number;
+  /** What storage had to deliver. */
+  readonly readStorage: number;
+  readonly writeStorage: number;
+}
+
+export function parseIo(text: string): ProcIo | null {
+  const valueOf = (key: string): number | null => {
+    const match = new RegExp(`^${key}: (\\d+)$`, 'm').exec(text);
+    return match === null ? null : wholeNumber(match[1]);
+  };
+  const readCalls = valueOf('rchar');
+  const writeCalls = valueOf('wchar');
+  if (readCalls === null || writeCalls === null) return null;
+  // Absent without CONFIG_TASK_IO_ACCOUNTING.
+  const readStorage = valueOf('read_bytes') ?? 0;
+  return { readCalls, writeCalls, readStorage, writeStorage: valueOf('write_bytes') ?? 0 };
+}
+
+/** What `/proc/<pid>/task/<tid>/syscall` says: where a thread is parked. */
+export type ProcSyscall =
+  | { readonly kind: 'running' }
+  /** Asleep, but not inside a system call (a page fault, a stop). */
+  | { readonly kind: 'blocked'; readonly stackPointer: number }
+  | {
+      readonly kind: 'syscall';
+      readonly number: number;
+      /** Six; exact below 2^53, which file descriptors, sizes and user-space addresses are. */
+      readonly arguments: readonly number[];
+      readonly stackPointer: number;
+    };
+
+export function parseSyscall(text: string): ProcSyscall | null {
+  const fields = text.trim().split(' ');
+  if (fields[0] === 'running') return { kind: 'running' };
+  const number = Number(fields[0]);
+  if (fields[0] === '' || !Number.isSafeInteger(number)) return null;
+  const words = fields.slice(1).map(Number);
+  if (words.some((word) => !Number.isFinite(word))) return null;
+  const stackPointer = words.at(-2);
+  if (stackPointer === undefined) return null;
+  if (number < 0) return { kind: 'blocked', stackPointer };
+  return { kind: 'syscall', number, arguments: words.slice(0, -2), stackPointer };
+}
+
+function wholeNumber(text: string | undefined): number {
+  const value = Number(text ?? 0);
+  return Number.isFinite(value) ? value : 0;
+}

@@ -1,0 +1,129 @@
+import { closeSync, openSync, readFileSync, readSync, readdirSync } from 'node:fs';
+import { endianness } from 'node:os';
+import type { Bytes, Seconds } from '../core/types.ts';
+import { parseStat, parseStatus, type ProcStat, type ProcStatus } from './proc-parse.ts';
+
+/**
+ * Reading /proc one process at a time. A process that ends while it is read is an ordinary result (null), never an exception.
+ */
+
+/** The first 4 KiB of a command line are kept: enough for any title, and a bound on what a process can make us hold. */
+const COMMAND_LINE_LIMIT = 4096;
+
+/** Text of a small /proc file, or null when it is not there or may not be read. */
+export function readProc(path: string): string | null {
+  try {
+    return readFileSync(path, 'utf8');
+  } catch {
+    return null;
+  }
+}
+
+/** Null when there is no such process (or thread). */
+export function readStat(pid: number): ProcStat | null {
+  const text = readProc(`/proc/${pid}/stat`);
+  return text === null ? null : parseStat(text);
+}
+
+/** Null when there is no such process (or thread). */
+export function readStatus(pid: number): ProcStatus | null {
+  const text = readProc(`/proc/${pid}/status`);
+  return text === null ? null : parseStatus(text);
+}
+
+/** The thread ids of a process, the main thread (its pid) among them; empty when it is gone. */
+export function threadIds(pid: number): readonly number[] {
+  return numericEntries(`/proc/${pid}/task`);
+}
+
+/** The arguments of a process as UTF-8, cut at 4 KiB; empty for kernel threads and zombies. Untrusted. */
+export function readCommandLine(pid: number): readonly string[] {
+  const bytes = Buffer.allocUnsafe(COMMAND_LINE_LIMIT);
+  let length: number;
+  try {
+    const fd = openSync(`/proc/${pid}/cmdline`, 'r');
+    try {
+      length = readSync(fd, bytes, 0, bytes.length, 0);
+    } finally {
+      closeSync(fd);
+    }
+  } catch {
+    return [];
+  }
+  const text = bytes.toString('utf8', 0, length).replace(/\0+$/, '');
+  return text === '' ? [] : text.split('\0');
+}
+
+/** Every process this /proc shows, with its stat, in the order of their pids. */
+export function listProcesses(): readonly ProcStat[] {
+  const found: ProcStat[] = [];
+  for (const pid of numericEntries('/proc')) {
+    const stat = readStat(pid);
+    if (stat !== null) found.push(stat);
+  }
+  return found;
+}
+
+/** The child processes of a process, whichever of its threads began them; empty when it is gone. */
+export function childPids(pid: number): readonly number[] {
+  const children: number[] = [];
+  for (const tid of threadIds(pid)) {
+    const text = readProc(`/proc/${pid}/task/${tid}/children`);
+    // No such file without CONFIG_PROC_CHILDREN: then the whole of /proc has to be asked, 1000 times dearer.
+    if (text === null && readProc('/proc/thread-self/children') === null)
+      return listProcesses().flatMap((stat) => (stat.parent === pid ? [stat.pid] : []));
+    children.push(...(text ?? '').split(' ').filter(Boolean).map(Number));
+  }
+  return children;
+}
+
+/** AT_PAGESZ and AT_CLKTCK of getauxval(3): what sysconf(3) answers from, without a native call. */
+const AUXV = { pageSize: 6, clockTicks: 17 } as const;
+
+let auxiliary: ReadonlyMap<number, number> | undefined;
+
+function auxiliaryValue(key: number, otherwise: number): number {
+  if (auxiliary === undefined) {
+    const values = new Map<number, number>();
+    try {
+      const bytes = readFileSync('/proc/self/auxv');
+      const word = (at: number): number =>
+        Number(endianness() === 'LE' ? bytes.readBigUInt64LE(at) : bytes.readBigUInt64BE(at));
+      for (let at = 0; at + 16 <= bytes.length; at += 16) values.set(word(at), word(at + 8));
+    } catch {
+      // Not readable: the values below hold on every Linux that Node runs on but those with large pages.
+    }
+    auxiliary = values;
+  }
+  return auxiliary.get(key) ?? otherwise;
+}
+
+/** Clock ticks a second, the unit of the times in `stat` (USER_HZ): 100 on every architecture Node runs on. */
+export function clockTicks(): number {
+  return auxiliaryValue(AUXV.clockTicks, 100);
+}
+
+export function pageSize(): Bytes {
+  return auxiliaryValue(AUXV.pageSize, 4096);
+}
+
+/** Seconds since boot, the clock that `startTicks` counts on. */
+export function uptime(): Seconds {
+  return Number.parseFloat(readProc('/proc/uptime') ?? '0');
+}
+
+/** How long a process has lived. Not negative, also where a container shows an uptime of its own (lxcfs). */
+export function ageOf(stat: Pick<ProcStat, 'startTicks'>): Seconds {
+  return Math.max(0, uptime() - stat.startTicks / clockTicks());
+}
+
+function numericEntries(directory: string): readonly number[] {
+  try {
+    return readdirSync(directory)
+      .filter((name) => /^\d+$/.test(name))
+      .map(Number)
+      .toSorted((a, b) => a - b);
+  } catch {
+    return [];
+  }
+}

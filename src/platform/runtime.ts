@@ -1,0 +1,175 @@
+import { readlinkSync, statSync } from 'node:fs';
+import { basename } from 'node:path';
+import { printable } from '../core/text.ts';
+import { type MemoryMap, readMaps } from './memory.ts';
+import { type Program, type RuntimeName, judgeProgram } from './runtime-program.ts';
+
+/** Which runtime a process runs, by evidence: what its executable and the libraries mapped into it define. */
+
+/** A program file of a running process: where it can be read and where it is loaded. */
+export interface RuntimeImage {
+  /** Opens also when the process lives in another mount namespace, or the file was replaced since. */
+  readonly path: string;
+  /** Address of the mapping of file offset 0; null when the mappings may not be read. */
+  readonly start: number | null;
+}
+
+export interface Runtime {
+  readonly name: RuntimeName;
+  /** As precise as is certain: `3.11.7`, `3.10`, `20.20.2`; null when it cannot be told. */
+  readonly version: string | null;
+  /** A Python build whose structures differ from the released ones. */
+  readonly variant: Program['variant'];
+  /** libuv is in the process: in its executable, a library of its own, or uvloop. */
+  readonly libuv: boolean;
+  readonly uvloop: boolean;
+  /** The file that defines the runtime; null for native and unknown. */
+  readonly image: RuntimeImage | null;
+  /** What the judgement rests on, one sentence each; safe to print. */
+  readonly evidence: readonly string[];
+  /** Why the runtime could not be told (`unknown` only). */
+  readonly reason: string | null;
+}
+
+/** What program files were found to be, by device and inode, so that a hundred workers cost one look. */
+export type KnownPrograms = Map<string, Program>;
+
+/** Files whose names suggest a runtime inside; which one, and whether at all, their symbols decide. */
+const RUNTIME_LIBRARY = /^lib(?:python|pypy|node|uv)[\w.+-]*\.so[\w.]*$/;
+
+/** Never throws: what may not be read gives `unknown` and the reason. */
+export function detectRuntime(pid: number, known: KnownPrograms = new Map()): Runtime {
+  const maps = mapsOf(pid);
+  const executable = programOf(`/proc/${pid}/exe`, known);
+  if (executable instanceof Error)
+    return { ...NOTHING, name: 'unknown', reason: whyUnreadable(executable) };
+  const libraries = [...libraryImages(pid, maps)];
+  const uvloop = libraries.some(({ map }) => isUvloop(map.path));
+  const images = [
+    {
+      label: `${shown(executablePath(pid))}`,
+      image: { path: `/proc/${pid}/exe`, start: startOf(maps, executablePath(pid)) },
+      program: executable,
+    },
+    ...libraries.flatMap(({ map, path }) => {
+      const program = isUvloop(map.path) ? null : programOf(path, known);
+      return program === null || program instanceof Error
+        ? []
+        : [{ label: shown(map.path), image: { path, start: map.start }, program }];
+    }),
+  ];
+  const libuv = uvloop || images.some(({ program }) => program.libuv);
+  const uvloopEvidence = uvloop ? ['uvloop is loaded'] : [];
+  const runtime = images.find(({ program }) => program.runtime !== 'native');
+  if (runtime === undefined) {
+    const reason = maps === null ? 'its mapped libraries may not be read' : null;
+    const evidence = [`${shown(executablePath(pid))} defines no known runtime`];
+    return { ...NOTHING, name: reason === null ? 'native' : 'unknown', libuv, evidence, reason };
+  }
+  const { program, label, image } = runtime;
+  return {
+    name: program.runtime,
+    version: program.version,
+    variant: program.variant,
+    libuv,
+    uvloop,
+    image,
+    evidence: [...program.evidence.map((one) => `${label} ${one}`), ...uvloopEvidence],
+    reason: null,
+  };
+}
+
+const NOTHING: Omit<Runtime, 'name'> = {
+  version: null,
+  variant: null,
+  libuv: false,
+  uvloop: false,
+  image: null,
+  evidence: [],
+  reason: null,
+};
+
+/** Null when they may not be read. */
+function mapsOf(pid: number): readonly MemoryMap[] | null {
+  try {
+    return readMaps(pid);
+  } catch {
+    return null;
+  }
+}
+
+function programOf(path: string, known: KnownPrograms): Program | Error {
+  try {
+    const { dev, ino, mtimeMs } = statSync(path);
+    const key = `${dev}:${ino}:${mtimeMs}`;
+    const program = known.get(key) ?? judgeProgram(path);
+    known.set(key, program);
+    return program;
+  } catch (error) {
+    return error instanceof Error ? error : new Error(String(error));
+  }
+}
+
+interface LibraryImage {
+  readonly map: MemoryMap;
+  readonly path: string;
+}
+
+function* libraryImages(pid: number, maps: readonly MemoryMap[] | null): Generator<LibraryImage> {
+  for (const map of maps ?? []) {
+    if (map.offset !== 0 || map.inode === 0) continue;
+    if (!RUNTIME_LIBRARY.test(basename(withoutDeleted(map.path))) && !isUvloop(map.path)) continue;
+    yield { map, path: pathOfMapping(pid, map) };
+  }
+}
+
+/**
+ * Through the process's own root, unless another file has taken the name since (an upgrade while it runs). The kernel's link to
+ * the mapped file itself is the certain way, but needs CAP_CHECKPOINT_RESTORE.
+ */
+function pathOfMapping(pid: number, map: MemoryMap): string {
+  const path = `/proc/${pid}/root${map.path}`;
+  try {
+    if (statSync(path).ino === map.inode) return path;
+  } catch {
+    // Deleted, or not reachable from here: the link below is what is left.
+  }
+  const link = `/proc/${pid}/map_files/${map.start.toString(16)}-${map.end.toString(16)}`;
+  try {
+    statSync(link);
+    return link;
+  } catch {
+    return path;
+  }
+}
+
+function isUvloop(path: string): boolean {
+  return /\/uvloop\/loop\.[^/]*\.so$/.test(withoutDeleted(path));
+}
+
+function withoutDeleted(path: string): string {
+  return path.replace(/ \(deleted\)$/, '');
+}
+
+function executablePath(pid: number): string {
+  try {
+    return readlinkSync(`/proc/${pid}/exe`);
+  } catch {
+    return 'its executable';
+  }
+}
+
+function startOf(maps: readonly MemoryMap[] | null, path: string): number | null {
+  return maps?.find((map) => map.offset === 0 && map.path === path)?.start ?? null;
+}
+
+function shown(path: string): string {
+  return printable(basename(withoutDeleted(path)), 80);
+}
+
+function whyUnreadable(error: Error): string {
+  const code = 'code' in error ? String(error.code) : 'unreadable';
+  if (code === 'EACCES' || code === 'EPERM') return `its executable may not be read (${code})`;
+  if (code === 'ENOENT') return 'it has no executable (a kernel thread, or it is gone)';
+  return `its executable cannot be read (${code})`;
+}

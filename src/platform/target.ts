@@ -1,0 +1,209 @@
+import { TraceError } from '../core/errors.ts';
+import { EXIT } from '../core/exit-code.ts';
+import { printable } from '../core/text.ts';
+import type { ProcessTarget, Seconds, TargetInfo } from '../core/types.ts';
+import { elfHeader } from './elf.ts';
+import { ageOf, listProcesses, readCommandLine, readProc, readStat, readStatus } from './proc.ts';
+import { KERNEL_THREAD, type ProcStat } from './proc-parse.ts';
+import type { Runtime } from './runtime.ts';
+import {
+  architectureError,
+  goneError,
+  kernelThreadError,
+  ownProcessError,
+  parsePid,
+  threadError,
+  userName,
+  zombieError,
+} from './target-refusal.ts';
+import { titleOf } from './target-title.ts';
+
+/** From what a person types to one process that can be attached to, and is the same one for as long as it is watched. */
+
+export type TargetSelector = { readonly pid: string | number } | { readonly match: string };
+
+/** A process that can be attached to. All text is safe to print and free of credentials. */
+export interface FoundTarget {
+  readonly target: ProcessTarget;
+  readonly title: string;
+  readonly parent: number;
+  /** Effective user. */
+  readonly uid: number;
+  readonly user: string | null;
+  /** Its pid inside its own pid namespace (a container), where that is another number. */
+  readonly namespacePid: number | null;
+  /** The container it runs in: a short id from its cgroup, or `pid namespace`; null when it shares ours. */
+  readonly container: string | null;
+  /** One letter as in `ProcStat`: T and t mean that it is stopped. */
+  readonly state: string;
+  /** The process that traces it (a debugger), 0 for none. */
+  readonly tracer: number;
+  readonly age: Seconds;
+}
+
+/** The one process a selector means. Throws a TraceError that says why not. */
+export function findTarget(selector: TargetSelector): FoundTarget {
+  if ('pid' in selector) return inspectTarget(parsePid(selector.pid));
+  const hits = findMatches(selector.match);
+  const [only] = hits;
+  if (hits.length === 1 && only !== undefined) return inspectTarget(only.pid);
+  if (hits.length === 0) throw noMatchError(selector.match);
+  throw ambiguousError(selector.match, hits);
+}
+
+/** Every process whose title matches (`--all`), least pid first; refused ones are left out. Throws when none is left. */
+export function findTargets(pattern: string): readonly FoundTarget[] {
+  const found = findMatches(pattern).flatMap(({ pid }) => {
+    try {
+      return [inspectTarget(pid)];
+    } catch (error) {
+      if (error instanceof TraceError) return [];
+      throw error;
+    }
+  });
+  if (found.length === 0) throw noMatchError(pattern);
+  return found;
+}
+
+/** Whether the process still lives and is the one that was found, not another that got its pid. */
+export function isSameProcess(target: ProcessTarget): boolean {
+  const stat = readStat(target.pid);
+  return stat !== null && stat.startTicks === target.startTicks && !hasEnded(stat);
+}
+
+/** What a report and a recording say about a target. */
+export function targetInfo(found: FoundTarget, runtime: Runtime): TargetInfo {
+  return {
+    pid: found.target.pid,
+    parent: found.parent,
+    startTicks: found.target.startTicks,
+    runtime: runtime.name,
+    runtimeVersion: runtime.version,
+    title: found.title,
+    role: null,
+  };
+}
+
+/** trace and the processes it was started from (shell, sudo, npx): their command lines quote the pattern, so they always match. */
+export function ownFamily(): ReadonlySet<number> {
+  const family = new Set([process.pid]);
+  for (let pid = process.ppid; pid > 0 && !family.has(pid);) {
+    family.add(pid);
+    pid = readStat(pid)?.parent ?? 0;
+  }
+  return family;
+}
+
+function inspectTarget(pid: number): FoundTarget {
+  const stat = readStat(pid);
+  const status = readStatus(pid);
+  if (stat === null || status === null) throw goneError(pid);
+  if (status.threadGroup !== null && status.threadGroup !== pid)
+    throw threadError(pid, status.threadGroup);
+  if (pid === process.pid) throw ownProcessError(pid);
+  if (hasEnded(stat)) throw zombieError(pid, stat.parent);
+  if ((stat.flags & KERNEL_THREAD) !== 0) throw kernelThreadError(pid, stat.comm);
+  const refusal = judgeArchitecture(pid);
+  if (refusal !== null) throw refusal;
+  const target: ProcessTarget = { kind: 'process', pid, startTicks: stat.startTicks };
+  const uid = status.uids[1] ?? 0;
+  const innermost = status.namespacePids.at(-1) ?? pid;
+  const found: FoundTarget = {
+    target,
+    title: titleOf(pid, stat.comm),
+    parent: stat.parent,
+    uid,
+    user: userName(uid),
+    namespacePid: innermost === pid ? null : innermost,
+    container: containerOf(pid, status.namespacePids),
+    state: stat.state,
+    tracer: status.tracer,
+    age: ageOf(stat),
+  };
+  // Everything above was read by pid, piece by piece: make sure that all of it was of one process.
+  if (!isSameProcess(target)) throw goneError(pid);
+  return found;
+}
+
+function hasEnded(stat: ProcStat): boolean {
+  return stat.state === 'Z' || stat.state === 'X' || stat.state === 'x';
+}
+
+function judgeArchitecture(pid: number): TraceError | null {
+  try {
+    const header = elfHeader(`/proc/${pid}/exe`);
+    return header === null ? null : architectureError(pid, header);
+  } catch {
+    // Another user's: what cannot be read cannot be refused for what it is.
+    return null;
+  }
+}
+
+/** A pid namespace of its own is the certain sign of a container; its id is in the cgroup path of every container engine. */
+function containerOf(pid: number, namespacePids: readonly number[]): string | null {
+  const own = readStatus(process.pid)?.namespacePids.length ?? 1;
+  if (namespacePids.length <= own) return null;
+  const id = /[0-9a-f]{64}/.exec(readProc(`/proc/${pid}/cgroup`) ?? '')?.[0];
+  return id === undefined ? 'pid namespace' : id.slice(0, 12);
+}
+
+/** `/…/` and `/…/i` are regular expressions; anything else is found anywhere in the title, whatever its case. */
+function parsePattern(pattern: string): (title: string) => boolean {
+  const shown = printable(pattern, 60);
+  if (pattern === '')
+    throw new TraceError('ERR_MATCH_INVALID', 'the pattern of --match is empty', {
+      exitCode: EXIT.usage,
+      remedy: 'Give a part of the command line, e.g. --match "uvicorn app:main".',
+    });
+  const expression = /^\/(.+)\/([imsu]*)$/s.exec(pattern);
+  if (expression === null) {
+    const wanted = pattern.toLowerCase();
+    return (title) => title.toLowerCase().includes(wanted);
+  }
+  try {
+    const matcher = new RegExp(expression[1] ?? '', expression[2] ?? '');
+    return (title) => matcher.test(title);
+  } catch (error) {
+    throw new TraceError('ERR_MATCH_INVALID', `${shown} is not a regular expression`, {
+      exitCode: EXIT.usage,
+      remedy: 'Correct it, or leave out the slashes to search for the text itself.',
+      cause: error,
+    });
+  }
+}
+
+function findMatches(pattern: string): readonly ProcStat[] {
+  const matches = parsePattern(pattern);
+  const family = ownFamily();
+  return listProcesses().filter((stat) => {
+    if (family.has(stat.pid) || hasEnded(stat) || (stat.flags & KERNEL_THREAD) !== 0) return false;
+    const commandLine = readCommandLine(stat.pid);
+    return matches(commandLine.length === 0 ? stat.comm : commandLine.join(' '));
+  });
+}
+
+function noMatchError(pattern: string): TraceError {
+  return new TraceError('ERR_MATCH_NONE', `no process matches '${printable(pattern, 60)}'`, {
+    exitCode: EXIT.notFound,
+    remedy: 'Run `trace attach` to list what can be attached to, with titles.',
+  });
+}
+
+/** So many hits are listed, the rest counted: what fits above a prompt. */
+const LISTED = 10;
+
+function ambiguousError(pattern: string, hits: readonly ProcStat[]): TraceError {
+  const shown = hits.slice(0, LISTED).map(({ pid, comm, parent }) => {
+    const child = hits.some((other) => other.pid === parent) ? ` (child of ${parent})` : '';
+    return `  ${String(pid).padStart(7)}  ${printable(titleOf(pid, comm), 80)}${child}`;
+  });
+  if (hits.length > LISTED) shown.push(`  and ${hits.length - LISTED} more`);
+  return new TraceError(
+    'ERR_MATCH_SEVERAL',
+    `${hits.length} processes match '${printable(pattern, 60)}'`,
+    {
+      exitCode: EXIT.usage,
+      remedy: `${shown.join('\n')}\nName one by its pid, make the pattern longer, or take each with --all.`,
+    },
+  );
+}
