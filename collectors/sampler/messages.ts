@@ -20,7 +20,9 @@ export const CELL = {
   stop: 0,
   /** Batches the main thread has taken; the worker holds back when it falls behind. */
   taken: 1,
-  count: 2,
+  /** 1 lets the worker begin. */
+  go: 2,
+  count: 3,
 } as const;
 
 /** One thread that runs an event loop. */
@@ -98,6 +100,12 @@ export interface Batch {
 }
 
 export type WorkerMessage =
+  /** Everything is open; the worker waits for CELL.go. `missing` says why there are no loops, null when there are. */
+  | {
+      readonly kind: 'ready';
+      readonly loops: readonly LoopThread[];
+      readonly missing: string | null;
+    }
   /** Why sampling cannot start or go on; nothing follows. */
   | { readonly kind: 'unavailable'; readonly reason: string; readonly remedy: string | null }
   | { readonly kind: 'batch'; readonly batch: Batch; readonly last: boolean };

@@ -1,6 +1,7 @@
 import { Worker } from 'node:worker_threads';
 import { METRIC } from '../../src/core/semconv.ts';
 import type {
+  Availability,
   Collector,
   Frame,
   Gap,
@@ -15,6 +16,7 @@ import {
   type Batch,
   type BlockMessage,
   CELL,
+  type LoopThread,
   type SamplerPlan,
   type WorkerMessage,
 } from './messages.ts';
@@ -47,8 +49,6 @@ export interface SamplerStatistics {
   /** Threads whose loops were watched. */
   loops: number;
   rejected: Readonly<Record<string, number>>;
-  /** Set when sampling could not go on. */
-  failure: { readonly reason: string; readonly remedy: string | null } | null;
 }
 
 /** How long the worker may take to hand over its last batch. */
@@ -71,9 +71,12 @@ export class Sampler implements Collector<ProcessTarget> {
     dropped: 0,
     loops: 0,
     rejected: {},
-    failure: null,
   };
   readonly #options: SamplerOptions;
+  readonly #cells = new Int32Array(
+    new SharedArrayBuffer(CELL.count * Int32Array.BYTES_PER_ELEMENT),
+  );
+  #worker: Worker | null = null;
   readonly #stacks = new Map<string, readonly Frame[]>();
   readonly #foreign = new StackTable();
 
@@ -81,35 +84,63 @@ export class Sampler implements Collector<ProcessTarget> {
     this.#options = options;
   }
 
-  async probe(): Promise<{ available: true }> {
-    return { available: true };
-  }
-
-  async *observe(target: ProcessTarget, context: ObserveContext): AsyncIterable<Observation> {
-    const queue = new ObservationQueue();
-    const control = new SharedArrayBuffer(CELL.count * Int32Array.BYTES_PER_ELEMENT);
+  /** Starts the worker, which opens the target for reading and looks for its loops; sampling begins with `observe`. */
+  async probe(target: ProcessTarget): Promise<Availability> {
     const plan: SamplerPlan = {
       pid: target.pid,
       startTicks: target.startTicks,
       runtime: this.#options.runtime,
       threshold: this.#options.threshold,
-      control,
+      control: this.#cells.buffer,
     };
-    const cells = new Int32Array(control);
     const worker = new Worker(new URL('./worker.js', import.meta.url), { workerData: plan });
+    this.#worker = worker;
+    const first = await new Promise<WorkerMessage>((resolve) => {
+      worker.once('message', resolve);
+      worker.once('error', (error) =>
+        resolve({
+          kind: 'unavailable',
+          reason: `the sampler failed: ${error.message}`,
+          remedy: null,
+        }),
+      );
+    });
+    switch (first.kind) {
+      case 'unavailable':
+        this.#worker = null;
+        return { available: false, reason: first.reason, remedy: first.remedy };
+      case 'ready':
+        return first.missing === null
+          ? { available: true, detail: first.loops.map(describeLoop).join(', ') }
+          : { available: false, reason: first.missing, remedy: null };
+      case 'batch':
+        return { available: true };
+      default:
+        return first satisfies never;
+    }
+  }
+
+  /** Whether there is a worker to observe with, loops or not: one may still begin. */
+  get isOpen(): boolean {
+    return this.#worker !== null;
+  }
+
+  async *observe(target: ProcessTarget, context: ObserveContext): AsyncIterable<Observation> {
+    const worker = this.#worker;
+    if (worker === null) return;
+    const queue = new ObservationQueue();
+    const cells = this.#cells;
     const batchContext = this.#batchContext(target.pid, context);
     // Batches are taken one after the other: a span may have to wait for the profiler.
     let work: Promise<void> = Promise.resolve();
     worker.on('message', (message: WorkerMessage) => {
+      if (message.kind !== 'batch') return;
       work = work.then(async () => {
-        if (message.kind === 'unavailable') this.statistics.failure = message;
-        else {
-          Atomics.add(cells, CELL.taken, 1);
-          await this.#take(message.batch, batchContext, queue);
-        }
+        Atomics.add(cells, CELL.taken, 1);
+        await this.#take(message.batch, batchContext, queue);
       });
     });
-    worker.on('error', (error) => queue.push(failedGap(context, String(error.message))));
+    worker.on('error', (error) => queue.push(failedGap(context, error.message)));
     worker.on('exit', () => void work.finally(() => queue.end()));
     const stop = () => {
       Atomics.store(cells, CELL.stop, 1);
@@ -118,11 +149,19 @@ export class Sampler implements Collector<ProcessTarget> {
     };
     if (context.signal.aborted) stop();
     else context.signal.addEventListener('abort', stop, { once: true });
+    Atomics.store(cells, CELL.go, 1);
+    Atomics.notify(cells, CELL.go);
     try {
       yield* queue;
     } finally {
       stop();
     }
+  }
+
+  /** Ends a worker that was probed but is not going to observe. */
+  async close(): Promise<void> {
+    await this.#worker?.terminate();
+    this.#worker = null;
   }
 
   #batchContext(pid: number, { clock }: ObserveContext): BatchContext {
@@ -171,6 +210,10 @@ export class Sampler implements Collector<ProcessTarget> {
     }
     return stacks;
   }
+}
+
+function describeLoop(loop: LoopThread): string {
+  return `${loop.kind} in thread ${loop.name} (${loop.tid})`;
 }
 
 function failedGap(context: ObserveContext, detail: string): Gap {

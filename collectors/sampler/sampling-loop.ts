@@ -9,6 +9,7 @@ import {
   type BlockMessage,
   CELL,
   type GapMessage,
+  type LoopThread,
   type SamplerPlan,
 } from './messages.ts';
 import type { RuntimeAdapter } from './runtime-adapter.ts';
@@ -59,6 +60,12 @@ export class SamplingLoop {
     this.#control = new Int32Array(plan.control);
   }
 
+  /** Looks for loops before the run, so that it can be said what will be seen. */
+  prepare(): readonly LoopThread[] {
+    this.#discover(monotonicNow());
+    return [...this.#observers.values()].map(({ observer }) => observer.thread);
+  }
+
   /** Runs until asked to stop or until the target is gone. Blocks its thread. */
   run(post: PostBatch): void {
     raisePriority();
@@ -68,7 +75,7 @@ export class SamplingLoop {
     let previous = monotonicNow();
     let nextBatch = previous + BATCH_EVERY;
     let gone = false;
-    this.#discover(previous);
+    for (const { observer } of this.#observers.values()) observer.drainSecond(previous);
     while (!gone && Atomics.load(this.#control, CELL.stop) === 0) {
       const at = monotonicNow();
       if (at - previous > lateLimit) this.#reportLate(previous, at);

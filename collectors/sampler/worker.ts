@@ -1,5 +1,5 @@
 import { parentPort, workerData } from 'node:worker_threads';
-import type { SamplerPlan, WorkerMessage } from './messages.ts';
+import { CELL, type SamplerPlan, type WorkerMessage } from './messages.ts';
 import { openNodeAdapter } from './node-adapter.ts';
 import { openPythonAdapter } from './python-adapter.ts';
 import { SamplingLoop } from './sampling-loop.ts';
@@ -12,7 +12,11 @@ function start(plan: SamplerPlan, post: (message: WorkerMessage) => void): void 
     post({ kind: 'unavailable', reason: opened.reason, remedy: opened.remedy });
     return;
   }
-  new SamplingLoop(plan, opened.adapter).run((batch, last) => post({ kind: 'batch', batch, last }));
+  const loop = new SamplingLoop(plan, opened.adapter);
+  const loops = loop.prepare();
+  post({ kind: 'ready', loops, missing: loops.length === 0 ? opened.adapter.missing : null });
+  Atomics.wait(new Int32Array(plan.control), CELL.go, 0);
+  loop.run((batch, last) => post({ kind: 'batch', batch, last }));
 }
 
 if (parentPort !== null) {
