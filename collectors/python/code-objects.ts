@@ -1,0 +1,147 @@
+import type { Frame } from '../../src/core/types.ts';
+import { pointerAt } from '../../src/platform/memory.ts';
+import { lineDecoder, type LineDecoder } from './line-tables.ts';
+import { isAddress, Unsound, type PythonObjects } from './objects.ts';
+
+/** Code objects kept; a large service has some 20 000 but runs few of them. About 1 KiB each. */
+const CODE_LIMIT = 4096;
+/** Frames (one per instruction seen) kept for one code object. */
+const FRAMES_PER_CODE_LIMIT = 1024;
+
+/** What is known of one code object. */
+export interface Code {
+  readonly address: number;
+  /** co_qualname where there is one (3.11 on), else co_name. Untrusted. */
+  readonly name: string;
+  readonly file: string;
+  readonly firstLine: number;
+  /** co_varnames up to 3.10, co_localsplusnames since: index = slot of the frame. */
+  localNames(): readonly string[];
+}
+
+interface KnownCode extends Code {
+  /** The fields that tell this code object from another one at the same address. */
+  readonly identity: Float64Array;
+  /** Instructions, in the unit of a frame's instruction index. */
+  readonly length: number;
+  readonly lineTable: Buffer;
+  readonly frames: Map<number, Frame>;
+  /** The reading in which the identity was last compared. */
+  checkedIn: number;
+}
+
+/**
+ * Code objects by address. They can be freed and their address reused, so each use in a new reading compares every pointer
+ * the entry was built from before it is trusted again.
+ */
+export class CodeObjects {
+  readonly #objects: PythonObjects;
+  readonly #known = new Map<number, KnownCode>();
+  readonly #decode: LineDecoder;
+  readonly #fields: readonly number[];
+  readonly #header: Buffer;
+  readonly #identity: Float64Array;
+  readonly #hasInlineCode: boolean;
+  #reading = 0;
+
+  constructor(objects: PythonObjects) {
+    const { code, minor, object } = objects.table;
+    this.#objects = objects;
+    this.#decode = lineDecoder(minor);
+    this.#hasInlineCode = minor >= 11;
+    this.#fields = [
+      object.type,
+      code.name,
+      code.filename,
+      code.lineTable,
+      code.constants,
+      code.names,
+      code.localNames,
+      // The number of code units up to where the bytecode moved into the object, the bytecode's address before.
+      this.#hasInlineCode ? object.size : code.bytecode,
+      ...(code.qualifiedName === null ? [] : [code.qualifiedName]),
+    ];
+    this.#header = Buffer.alloc(Math.max(...this.#fields, code.firstLine) + 8);
+    this.#identity = new Float64Array(this.#fields.length + 1);
+  }
+
+  /** Starts a new reading: what was compared before is compared again. */
+  begin(): void {
+    this.#reading++;
+  }
+
+  /** The code object at `address`. Throws Unsound or MemoryError. */
+  at(address: number): Code {
+    return this.#at(address);
+  }
+
+  /** The frame that runs the code object at `address` at `instruction`: as stored in the frame (see OffsetTable.frame). */
+  frame(address: number, instruction: number): Frame {
+    const code = this.#at(address);
+    const index = this.#hasInlineCode
+      ? (instruction - address - this.#objects.table.code.bytecode) / 2
+      : instruction;
+    if (!Number.isInteger(index) || index < -1 || index >= code.length) throw new Unsound('range');
+    const known = code.frames.get(index);
+    if (known !== undefined) return known;
+    if (code.frames.size >= FRAMES_PER_CODE_LIMIT) code.frames.clear();
+    // f_lasti counts code units in 3.10, whose line table counts bytes.
+    const position = this.#objects.table.minor === 10 ? index * 2 : index;
+    const line = this.#decode(code.lineTable, code.firstLine, position);
+    const frame = { function: code.name, file: code.file, line };
+    code.frames.set(index, frame);
+    return frame;
+  }
+
+  #at(address: number): KnownCode {
+    const known = this.#known.get(address);
+    if (known?.checkedIn === this.#reading) return known;
+    this.#readIdentity(address);
+    if (known !== undefined && this.#identity.every((field, i) => field === known.identity[i])) {
+      known.checkedIn = this.#reading;
+      return known;
+    }
+    this.#known.delete(address);
+    const code = this.#build(address);
+    const oldest = this.#known.size >= CODE_LIMIT ? this.#known.keys().next() : null;
+    if (oldest?.done === false) this.#known.delete(oldest.value);
+    this.#known.set(address, code);
+    return code;
+  }
+
+  #readIdentity(address: number): void {
+    const { memory, symbols, table } = this.#objects;
+    if (!isAddress(address)) throw new Unsound('type');
+    memory.readInto(this.#header, address);
+    this.#fields.forEach((offset, i) => {
+      this.#identity[i] = pointerAt(this.#header, offset);
+    });
+    this.#identity[this.#fields.length] = this.#header.readInt32LE(table.code.firstLine);
+    if (this.#identity[0] !== symbols.codeType) throw new Unsound('type');
+  }
+
+  #build(address: number): KnownCode {
+    const objects = this.#objects;
+    const { code, object } = objects.table;
+    const header = this.#header;
+    const name = objects.text(pointerAt(header, code.qualifiedName ?? code.name));
+    if (name === '') throw new Unsound('text');
+    const localNames = pointerAt(header, code.localNames);
+    return {
+      address,
+      name,
+      file: objects.text(pointerAt(header, code.filename)),
+      firstLine: header.readInt32LE(code.firstLine),
+      lineTable: objects.bytes(pointerAt(header, code.lineTable)),
+      length: this.#hasInlineCode
+        ? pointerAt(header, object.size)
+        : // f_lasti is a byte index up to 3.9, a code unit index in 3.10.
+          objects.bytesLength(pointerAt(header, code.bytecode)) /
+          (objects.table.minor === 10 ? 2 : 1),
+      localNames: () => objects.texts(localNames),
+      identity: this.#identity.slice(),
+      frames: new Map(),
+      checkedIn: this.#reading,
+    };
+  }
+}

@@ -1,0 +1,138 @@
+import type { ProcessMemory } from '../../src/platform/memory.ts';
+import type { OffsetTable } from './offsets.ts';
+
+/** The part of ProcessMemory the reader uses, so that tests can feed it noise. */
+export type TargetMemory = Pick<
+  ProcessMemory,
+  'readInto' | 'view' | 'forget' | 'pointer' | 'u32' | 'i32' | 'i64' | 'cString'
+>;
+
+/**
+ * Why something read from the target was not believed: not mapped; not the type it must be; an impossible length, text, or
+ * number; a chain that bites its tail; changed while being read.
+ */
+export type Doubt = 'memory' | 'type' | 'length' | 'text' | 'range' | 'cycle' | 'moved';
+
+/** What was read cannot be true: the target moved on meanwhile, or the address was wrong. Never leaves this folder. */
+export class Unsound extends Error {
+  readonly doubt: Doubt;
+
+  constructor(doubt: Doubt) {
+    super(`unsound: ${doubt}`);
+    this.name = 'Unsound';
+    this.doubt = doubt;
+  }
+}
+
+/** Runtime addresses of CPython's exported objects, which make a type check one comparison. */
+export interface PythonSymbols {
+  readonly runtime: number;
+  readonly none: number;
+  readonly codeType: number;
+  readonly strType: number;
+  readonly bytesType: number;
+  readonly tupleType: number;
+  readonly floatType: number;
+  readonly intType: number;
+}
+
+/** User space of x86_64 ends here; the first page is never mapped. */
+const ADDRESS_END = 2 ** 47;
+const FIRST_PAGE = 4096;
+/** No object, frame or thread state is less aligned. */
+const ALIGNMENT = 8;
+
+/** Function names and paths longer than this (PATH_MAX, in characters) are cut. */
+export const TEXT_LIMIT = 4096;
+/** A string that claims to be longer is not a name but a wrong read. */
+const SOUND_TEXT_LENGTH = 1_000_000;
+/** Line tables of generated modules reach some MiB; beyond this the length is a wrong read. */
+const SOUND_BYTES_LENGTH = 16 * 1024 * 1024;
+/** Local variables of one function; the largest in the standard libraries has 76. */
+const SOUND_TUPLE_LENGTH = 10_000;
+const LAST_CODE_POINT = 0x10ffff;
+
+/** Whether a value can be the address of an object, frame or thread state at all. */
+export function isAddress(value: number): boolean {
+  return value >= FIRST_PAGE && value < ADDRESS_END && value % ALIGNMENT === 0;
+}
+
+/** Reads CPython's strings, bytes and tuples, each only after its type and length are checked. */
+export class PythonObjects {
+  readonly memory: TargetMemory;
+  readonly table: OffsetTable;
+  readonly symbols: PythonSymbols;
+
+  constructor(memory: TargetMemory, table: OffsetTable, symbols: PythonSymbols) {
+    this.memory = memory;
+    this.table = table;
+    this.symbols = symbols;
+  }
+
+  /** Throws Unsound unless the object at `address` is exactly of the type at `type`. */
+  check(address: number, type: number): void {
+    if (!isAddress(address) || this.memory.pointer(address + this.table.object.type) !== type)
+      throw new Unsound('type');
+  }
+
+  /** A `str`, cut at TEXT_LIMIT characters (then ending in `…`). */
+  text(address: number): string {
+    const { memory, table, symbols } = this;
+    this.check(address, symbols.strType);
+    const length = memory.i64(address + table.unicode.length);
+    if (length < 0 || length > SOUND_TEXT_LENGTH) throw new Unsound('length');
+    // PyASCIIObject.state, the same in 3.8 to 3.13: interned:2 kind:3 compact:1 ascii:1.
+    const state = memory.u32(address + table.unicode.state);
+    const kind = (state >> 2) & 7;
+    const isCompact = ((state >> 5) & 1) === 1;
+    const isAscii = ((state >> 6) & 1) === 1;
+    if (!isCompact || (kind !== 1 && kind !== 2 && kind !== 4) || (isAscii && kind !== 1))
+      throw new Unsound('text');
+    const shown = Math.min(length, TEXT_LIMIT);
+    const data = address + (isAscii ? table.unicode.asciiData : table.unicode.compactData);
+    const text = decodeText(memory.view(data, shown * kind), kind, isAscii);
+    return shown < length ? `${text}…` : text;
+  }
+
+  /** A copy of the contents of a `bytes`. */
+  bytes(address: number): Buffer {
+    return Buffer.from(
+      this.memory.view(address + this.table.payload.bytes, this.bytesLength(address)),
+    );
+  }
+
+  bytesLength(address: number): number {
+    this.check(address, this.symbols.bytesType);
+    return this.#size(address, SOUND_BYTES_LENGTH);
+  }
+
+  /** The strings of a tuple of strings. */
+  texts(address: number): readonly string[] {
+    this.check(address, this.symbols.tupleType);
+    const items = address + this.table.payload.tuple;
+    return Array.from({ length: this.#size(address, SOUND_TUPLE_LENGTH) }, (_, i) =>
+      this.text(this.memory.pointer(items + i * 8)),
+    );
+  }
+
+  #size(address: number, limit: number): number {
+    const size = this.memory.i64(address + this.table.object.size);
+    if (size < 0 || size > limit) throw new Unsound('length');
+    return size;
+  }
+}
+
+function decodeText(data: Buffer, kind: 1 | 2 | 4, isAscii: boolean): string {
+  if (kind === 1) {
+    if (isAscii && data.some((byte) => byte > 127)) throw new Unsound('text');
+    return data.toString('latin1');
+  }
+  if (kind === 2) return data.toString('utf16le');
+  let text = '';
+  for (let at = 0; at < data.length; at += 4) {
+    const point = data.readUInt32LE(at);
+    if (point > LAST_CODE_POINT) throw new Unsound('text');
+    text += String.fromCodePoint(point);
+  }
+  return text;
+}

@@ -1,0 +1,92 @@
+/**
+ * The shape of an offset table: byte offsets of the few fields the reader needs, one table a CPython minor version. Null where a
+ * version has no such field.
+ */
+export interface OffsetTable {
+  /** 11 for CPython 3.11. */
+  readonly minor: number;
+  /** Provenance: the interpreter whose headers the table was compiled from, its PY_VERSION_HEX, and when. */
+  readonly version: string;
+  readonly hex: number;
+  readonly generated: string;
+  /** In `_PyRuntime`. */
+  readonly runtime: { readonly interpretersHead: number };
+  readonly interpreter: { readonly next: number; readonly threadsHead: number };
+  /** `pointer`, in the interpreter, leads to the struct from 3.12 on; before, the others count from `_PyRuntime`. */
+  readonly gil: {
+    readonly pointer: number | null;
+    readonly lastHolder: number;
+    readonly locked: number;
+  };
+  /** `currentFrame` lies in the structure that `cframe` points to where there is one (3.11, 3.12). */
+  readonly thread: {
+    readonly previous: number;
+    readonly next: number;
+    readonly interpreter: number;
+    readonly threadId: number;
+    readonly nativeThreadId: number | null;
+    readonly cframe: number | null;
+    readonly currentFrame: number;
+  };
+  /** PyFrameObject up to 3.10, _PyInterpreterFrame (which alone has an owner) since. */
+  readonly frame: {
+    readonly code: number;
+    /** f_lasti (a 32-bit index) up to 3.10, a pointer into the code object since. */
+    readonly instruction: number;
+    readonly previous: number;
+    readonly owner: number | null;
+    readonly locals: number;
+  };
+  readonly code: {
+    readonly constants: number;
+    readonly names: number;
+    readonly firstLine: number;
+    readonly filename: number;
+    readonly name: number;
+    readonly qualifiedName: number | null;
+    readonly localNames: number;
+    /** A pointer to a bytes object up to 3.10, the instructions themselves since. */
+    readonly bytecode: number;
+    /** co_lnotab up to 3.9. */
+    readonly lineTable: number;
+  };
+  readonly object: { readonly type: number; readonly size: number; readonly typeName: number };
+  readonly unicode: {
+    readonly length: number;
+    readonly state: number;
+    readonly asciiData: number;
+    readonly compactData: number;
+  };
+  /** Where the contents of these objects start. */
+  readonly payload: { readonly bytes: number; readonly tuple: number; readonly float: number };
+  readonly int: { readonly size: number; readonly digits: number };
+  /** Where `_PyRuntime` of 3.13 itself states some of the above (its `_Py_DebugOffsets`). */
+  readonly selfDescription: SelfDescription | null;
+}
+
+/** Positions within `_Py_DebugOffsets`; each holds a 64-bit number. */
+export interface SelfDescription {
+  readonly version: number;
+  readonly freeThreaded: number;
+  readonly interpretersHead: number;
+  readonly interpreterNext: number;
+  readonly threadsHead: number;
+  readonly gilPointer: number;
+  readonly threadPrevious: number;
+  readonly threadNext: number;
+  readonly threadInterpreter: number;
+  readonly currentFrame: number;
+  readonly nativeThreadId: number;
+  readonly frameCode: number;
+  readonly frameInstruction: number;
+  readonly framePrevious: number;
+  readonly frameOwner: number;
+  readonly frameLocals: number;
+  readonly codeFirstLine: number;
+  readonly codeFilename: number;
+  readonly codeName: number;
+  readonly codeQualifiedName: number;
+  readonly codeLineTable: number;
+  readonly codeLocalNames: number;
+  readonly codeBytecode: number;
+}

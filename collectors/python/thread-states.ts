@@ -1,0 +1,177 @@
+import { readdirSync, readFileSync } from 'node:fs';
+import { pointerAt } from '../../src/platform/memory.ts';
+import { isAddress, Unsound, type PythonObjects } from './objects.ts';
+
+/** Longer lists are not lists: Linux allows some 32 000 threads, CPython services have tens, sub-interpreters are fewer still. */
+const THREAD_LIMIT = 32_768;
+const INTERPRETER_LIMIT = 1024;
+/**
+ * `tid` in glibc's `struct pthread` on x86_64 (nptl/descr.h: after the 0x2c0 bytes of header and the list entry): up to 3.10
+ * CPython keeps only pthread_self(), which is the address of that struct.
+ */
+const PTHREAD_TID = 0x2d0;
+
+/** One PyThreadState: a thread as one interpreter of the process sees it. */
+export interface ThreadState {
+  readonly address: number;
+  readonly interpreter: number;
+  /** The thread's id in our `/proc`. */
+  readonly tid: number;
+}
+
+/** The lists of interpreters and threads in `_PyRuntime`, and what each thread state says. */
+export class ThreadStates {
+  readonly #objects: PythonObjects;
+  readonly #ids: ThreadIds;
+  readonly #found = new Map<number, ThreadState>();
+  readonly #word: Buffer = Buffer.alloc(8);
+  readonly #header: Buffer;
+  readonly #gil: Buffer;
+
+  constructor(objects: PythonObjects, ids: ThreadIds) {
+    const { thread, gil } = objects.table;
+    this.#objects = objects;
+    this.#ids = ids;
+    this.#header = Buffer.alloc(
+      Math.max(thread.next, thread.interpreter, thread.threadId, thread.nativeThreadId ?? 0) + 8,
+    );
+    this.#gil = Buffer.alloc(gil.locked - gil.lastHolder + 4);
+  }
+
+  /** Every live thread of every interpreter. Throws Unsound or MemoryError when the lists cannot be followed. */
+  list(): readonly ThreadState[] {
+    const { runtime, interpreter, thread } = this.#objects.table;
+    const states: ThreadState[] = [];
+    let interpreters = 0;
+    let at = this.#pointer(this.#objects.symbols.runtime + runtime.interpretersHead);
+    for (; at !== 0; at = this.#pointer(at + interpreter.next)) {
+      if (!isAddress(at) || ++interpreters > INTERPRETER_LIMIT) throw new Unsound('range');
+      let state = this.#pointer(at + interpreter.threadsHead);
+      for (let threads = 0; state !== 0; threads++) {
+        if (!isAddress(state) || threads > THREAD_LIMIT) throw new Unsound('range');
+        const tid = this.#readHeader(state, at);
+        const next = pointerAt(this.#header, thread.next);
+        if (tid !== null) states.push({ address: state, interpreter: at, tid });
+        state = next;
+      }
+    }
+    return states;
+  }
+
+  /**
+   * The state of thread `tid` that runs Python code, or any it has; null when it has none. Remembered, and each time checked to be
+   * still that thread's and still in its interpreter's list.
+   */
+  find(tid: number): ThreadState | null {
+    const known = this.#found.get(tid);
+    if (known !== undefined && this.#isLive(known)) return known;
+    this.#found.delete(tid);
+    let best: ThreadState | null = null;
+    for (const state of this.list()) {
+      if (state.tid !== tid) continue;
+      if (
+        best === null ||
+        (this.topFrame(best.address) === 0 && this.topFrame(state.address) !== 0)
+      )
+        best = state;
+    }
+    // A state without frames is not remembered: the thread may have another one, of a sub-interpreter, the next time.
+    if (best !== null && this.topFrame(best.address) !== 0) this.#found.set(tid, best);
+    return best;
+  }
+
+  /** The address of the innermost frame, 0 when the thread runs no Python code. */
+  topFrame(state: number): number {
+    const { cframe, currentFrame } = this.#objects.table.thread;
+    if (cframe === null) return this.#pointer(state + currentFrame);
+    const holder = this.#pointer(state + cframe);
+    return holder === 0 ? 0 : this.#pointer(holder + currentFrame);
+  }
+
+  /** Whether the thread holds the lock that lets it run bytecode. */
+  holdsGil(state: ThreadState): boolean {
+    const { gil } = this.#objects.table;
+    const base =
+      gil.pointer === null
+        ? this.#objects.symbols.runtime
+        : this.#pointer(state.interpreter + gil.pointer);
+    this.#objects.memory.readInto(this.#gil, base + gil.lastHolder);
+    const isLocked = this.#gil.readInt32LE(gil.locked - gil.lastHolder) === 1;
+    return isLocked && pointerAt(this.#gil, 0) === state.address;
+  }
+
+  #isLive({ address, interpreter, tid }: ThreadState): boolean {
+    const { thread, interpreter: offsets } = this.#objects.table;
+    if (this.#readHeader(address, interpreter) !== tid) return false;
+    const previous = pointerAt(this.#header, thread.previous);
+    const link = previous === 0 ? interpreter + offsets.threadsHead : previous + thread.next;
+    return this.#pointer(link) === address && this.topFrame(address) !== 0;
+  }
+
+  /** Reads a thread state and gives its id; null when no live thread has it, or none yet (the state is being made). */
+  #readHeader(state: number, interpreter: number): number | null {
+    const { thread } = this.#objects.table;
+    this.#objects.memory.readInto(this.#header, state);
+    if (pointerAt(this.#header, thread.interpreter) !== interpreter) throw new Unsound('range');
+    let inner: number;
+    if (thread.nativeThreadId === null) {
+      const pthread = pointerAt(this.#header, thread.threadId);
+      if (pthread === 0) return null;
+      this.#objects.memory.readInto(this.#word, pthread + PTHREAD_TID, 4);
+      inner = this.#word.readInt32LE(0);
+    } else inner = pointerAt(this.#header, thread.nativeThreadId);
+    return inner <= 0 ? null : this.#ids.toOurs(inner);
+  }
+
+  #pointer(address: number): number {
+    this.#objects.memory.readInto(this.#word, address);
+    return pointerAt(this.#word, 0);
+  }
+}
+
+/**
+ * Thread ids as the target knows them (the innermost pid namespace) to those of our `/proc`. Outside containers the two are the
+ * same, and this is the list of live threads.
+ */
+export class ThreadIds {
+  readonly #pid: number;
+  #byInner: ReadonlyMap<number, number> = new Map();
+
+  constructor(pid: number) {
+    this.#pid = pid;
+  }
+
+  /** Our id of the target's thread `inner`, null when no such thread is alive. */
+  toOurs(inner: number): number | null {
+    const known = this.#byInner.get(inner);
+    if (known !== undefined) return known;
+    this.refresh();
+    return this.#byInner.get(inner) ?? null;
+  }
+
+  /** Reads the list of threads again. */
+  refresh(): void {
+    this.#byInner = readThreadIds(this.#pid);
+  }
+}
+
+function readThreadIds(pid: number): ReadonlyMap<number, number> {
+  const byInner = new Map<number, number>();
+  try {
+    const isNested = namespaceIds(`/proc/${pid}/status`).length > 1;
+    for (const name of readdirSync(`/proc/${pid}/task`)) {
+      const ours = Number(name);
+      const inner = isNested ? namespaceIds(`/proc/${pid}/task/${name}/status`).at(-1) : ours;
+      if (inner !== undefined) byInner.set(inner, ours);
+    }
+  } catch {
+    // The process or a thread ended while it was being listed: what was found by then stands.
+  }
+  return byInner;
+}
+
+/** The NSpid line of a status file: one id a nested namespace, ours first. */
+function namespaceIds(path: string): readonly number[] {
+  const line = /^NSpid:\s*(.+)$/m.exec(readFileSync(path, 'latin1'))?.[1];
+  return line === undefined ? [] : line.trim().split(/\s+/).map(Number);
+}
