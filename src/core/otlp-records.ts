@@ -1,0 +1,191 @@
+import type {
+  CollectorInfo,
+  Evidence,
+  Finding,
+  FindingKind,
+  Frame,
+  Gap,
+  Place,
+  RunEnd,
+  RunStart,
+  TargetInfo,
+} from './types.ts';
+import { asArray, asObject, asString } from './otlp-values.ts';
+
+/**
+ * The bodies of our log records back into the vocabulary. A file may say anything: each field is checked, what is
+ * missing gets the neutral value, and what cannot be what it claims gives undefined.
+ */
+
+type Body = Readonly<Record<string, unknown>>;
+
+const GAP_REASONS: readonly Gap['reason'][] = ['late', 'failed', 'dropped', 'target-gone'];
+const SEVERITIES: readonly Finding['severity'][] = ['critical', 'warning', 'note'];
+const CONFIDENCES: readonly Finding['confidence'][] = ['confirmed', 'likely', 'inconclusive'];
+const TRACE_ID = /^[0-9a-f]{32}$/;
+/** The trace id of a run whose own cannot be read. */
+export const NO_TRACE_ID: string = '0'.repeat(32);
+
+/** A run-start body; undefined when it has no schema version or no time. */
+export function toRunStart(body: unknown): RunStart | undefined {
+  const start = asObject(body);
+  const schemaVersion = start?.['schemaVersion'];
+  const startedAt = start?.['startedAt'];
+  if (start === undefined || !Number.isInteger(schemaVersion) || !isFiniteNumber(startedAt))
+    return undefined;
+  const traceId = asString(start['traceId']);
+  return {
+    schemaVersion: Number(schemaVersion),
+    toolVersion: asString(start['toolVersion'], 'unknown'),
+    command: asString(start['command'], 'unknown'),
+    startedAt,
+    traceId: TRACE_ID.test(traceId) ? traceId : NO_TRACE_ID,
+    targets: objects(start['targets']).map(toTarget),
+    collectors: objects(start['collectors']).map(toCollector),
+    settings: toSettings(start['settings']),
+  };
+}
+
+/** A run-end body; undefined when it has no time. */
+export function toRunEnd(body: unknown): RunEnd | undefined {
+  const end = asObject(body);
+  const endedAt = end?.['endedAt'];
+  if (end === undefined || !isFiniteNumber(endedAt)) return undefined;
+  return {
+    endedAt,
+    interrupted: end['interrupted'] === true,
+    reason: asString(end['reason'], 'unknown'),
+    ownCpuRatio: finite(end['ownCpuRatio']),
+    startupCpu: finite(end['startupCpu']),
+    samples: finite(end['samples']),
+    late: finite(end['late']),
+    dropped: finite(end['dropped']),
+  };
+}
+
+/** A gap body; undefined when it has no interval or an unknown reason. */
+export function toGap(body: unknown): Gap | undefined {
+  const gap = asObject(body);
+  const from = gap?.['from'];
+  const to = gap?.['to'];
+  const reason = GAP_REASONS.find((known) => known === gap?.['reason']);
+  if (gap === undefined || reason === undefined || !isFiniteNumber(from) || !isFiniteNumber(to))
+    return undefined;
+  const collector = asString(gap['collector'], 'unknown');
+  return { kind: 'gap', from, to, collector, reason, detail: asString(gap['detail']) };
+}
+
+/** The frames of a stack body, with its id; undefined without an id. */
+export function toStack(body: unknown): { id: string; frames: readonly Frame[] } | undefined {
+  const stack = asObject(body);
+  const id = asString(stack?.['id']);
+  if (stack === undefined || id === '') return undefined;
+  const frames = objects(stack['frames']).map((frame) => ({
+    function: asString(frame['function'], '?'),
+    file: asString(frame['file'], '?'),
+    line: integerOrNull(frame['line']),
+  }));
+  return { id, frames };
+}
+
+/** A finding body; undefined when it lacks what a finding rests on: code, kind, severity and some evidence. */
+export function toFinding(body: unknown): Finding | undefined {
+  const finding = asObject(body);
+  if (finding === undefined) return undefined;
+  const severity = SEVERITIES.find((known) => known === finding['severity']);
+  const confidence = CONFIDENCES.find((known) => known === finding['confidence']);
+  const [first, ...rest] = objects(finding['evidence']).map(toEvidence);
+  const [id, code, kind] = ['id', 'code', 'kind'].map((key) => asString(finding[key]));
+  if (!id || !code || !kind || !severity || !confidence || !first) return undefined;
+  return {
+    id,
+    code,
+    // A kind of a newer version passes through: it is shown as text, never acted on.
+    kind: kind as FindingKind,
+    mechanism: stringOrNull(finding['mechanism']),
+    severity,
+    confidence,
+    pid: integerOrNull(finding['pid']),
+    summary: asString(finding['summary']),
+    where: objects(finding['where']).map(toPlace),
+    evidence: [first, ...rest],
+    measure: Object.fromEntries(
+      Object.entries(asObject(finding['measure']) ?? {}).filter(
+        (entry): entry is [string, number] => typeof entry[1] === 'number',
+      ),
+    ),
+    remedy: stringOrNull(finding['remedy']),
+  };
+}
+
+function toEvidence(evidence: Body): Evidence {
+  const data = asObject(evidence['data']);
+  return {
+    kind: asString(evidence['kind'], 'unknown'),
+    summary: asString(evidence['summary']),
+    ...(data === undefined ? {} : { data }),
+  };
+}
+
+function toPlace(place: Body): Place {
+  return {
+    function: asString(place['function'], '?'),
+    file: asString(place['file'], '?'),
+    line: integerOrNull(place['line']),
+    module: stringOrNull(place['module']),
+    thread: stringOrNull(place['thread']),
+    share: finite(place['share']),
+  };
+}
+
+function toTarget(target: Body): TargetInfo {
+  return {
+    pid: finite(target['pid']),
+    parent: integerOrNull(target['parent']),
+    startTicks: finite(target['startTicks']),
+    runtime: asString(target['runtime'], 'unknown'),
+    runtimeVersion: stringOrNull(target['runtimeVersion']),
+    title: asString(target['title']),
+    role: stringOrNull(target['role']),
+  };
+}
+
+function toCollector(collector: Body): CollectorInfo {
+  return {
+    name: asString(collector['name'], 'unknown'),
+    available: collector['available'] === true,
+    reason: stringOrNull(collector['reason']),
+    remedy: stringOrNull(collector['remedy']),
+  };
+}
+
+function toSettings(value: unknown): RunStart['settings'] {
+  return Object.fromEntries(
+    Object.entries(asObject(value) ?? {}).filter(
+      (entry): entry is [string, string | number | boolean] =>
+        ['string', 'number', 'boolean'].includes(typeof entry[1]),
+    ),
+  );
+}
+
+function objects(value: unknown): readonly Body[] {
+  return asArray(value)
+    .map(asObject)
+    .filter((item) => item !== undefined);
+}
+
+function isFiniteNumber(value: unknown): value is number {
+  return typeof value === 'number' && Number.isFinite(value);
+}
+
+function finite(value: unknown): number {
+  return isFiniteNumber(value) ? value : 0;
+}
+
+function integerOrNull(value: unknown): number | null {
+  return typeof value === 'number' && Number.isInteger(value) ? value : null;
+}
+
+function stringOrNull(value: unknown): string | null {
+  return typeof value === 'string' ? value : null;
+}

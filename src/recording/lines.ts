@@ -1,0 +1,98 @@
+import { createReadStream } from 'node:fs';
+import { pipeline } from 'node:stream';
+import { createGunzip } from 'node:zlib';
+
+/** Lines of a file as bytes, in bounded memory whatever the file holds. */
+
+const CHUNK_BYTES = 1024 * 1024;
+/** Our own lines are under 1 MB; the Collector's batches of 8192 points reach a few. Longer ones are skipped and counted. */
+const LINE_LIMIT = 32 * 1024 * 1024;
+/** What is left of a first line that is too long, to say what the file looks like. */
+const HEAD_BYTES = 4096;
+const NEWLINE = 0x0a;
+
+/** How a file ended. */
+export interface LinesEnd {
+  /** What came after the last newline; empty for a file whose writer finished its last line. */
+  readonly tail: Buffer;
+  readonly tooLong: number;
+  /** The decompressor's complaint about a compressed file that is cut or damaged. */
+  readonly error: string | null;
+}
+
+/** Calls `onLine` for each line without its newline; false from it stops the reading. */
+export async function readLines(
+  path: string,
+  gzipped: boolean,
+  onLine: (line: Buffer) => boolean,
+): Promise<LinesEnd> {
+  const file = createReadStream(path, { highWaterMark: CHUNK_BYTES });
+  const stream = gzipped ? pipeline(file, createGunzip(), () => {}) : file;
+  const splitter = new LineSplitter(onLine);
+  try {
+    for await (const chunk of stream) {
+      if (!splitter.push(chunk as Buffer)) {
+        file.destroy();
+        break;
+      }
+    }
+  } catch (error) {
+    if (!isDecompressionError(error)) throw error;
+    return { ...splitter.end(), error: error.message };
+  }
+  return { ...splitter.end(), error: null };
+}
+
+function isDecompressionError(error: unknown): error is Error {
+  return error instanceof Error && 'code' in error && String(error.code).startsWith('Z_');
+}
+
+class LineSplitter {
+  readonly #onLine: (line: Buffer) => boolean;
+  #pieces: Buffer[] = [];
+  #bytes = 0;
+  #tooLong = 0;
+  #skipping = false;
+  #lines = 0;
+
+  constructor(onLine: (line: Buffer) => boolean) {
+    this.#onLine = onLine;
+  }
+
+  push(chunk: Buffer): boolean {
+    let from = 0;
+    for (let at = chunk.indexOf(NEWLINE); at >= 0; at = chunk.indexOf(NEWLINE, from)) {
+      this.#keep(chunk.subarray(from, at));
+      from = at + 1;
+      if (!this.#emit()) return false;
+    }
+    this.#keep(chunk.subarray(from));
+    // Nothing but one endless line: not a file of lines at all, and perhaps a very large one.
+    return this.#lines > 0 || !this.#skipping;
+  }
+
+  end(): { tail: Buffer; tooLong: number } {
+    return { tail: Buffer.concat(this.#pieces), tooLong: this.#tooLong };
+  }
+
+  #keep(piece: Buffer): void {
+    if (this.#skipping || piece.length === 0) return;
+    this.#pieces.push(piece);
+    this.#bytes += piece.length;
+    if (this.#bytes <= LINE_LIMIT) return;
+    this.#skipping = true;
+    this.#pieces = this.#lines === 0 ? [Buffer.concat(this.#pieces).subarray(0, HEAD_BYTES)] : [];
+    this.#tooLong++;
+  }
+
+  #emit(): boolean {
+    const [first, second] = this.#pieces;
+    const line = first !== undefined && second === undefined ? first : Buffer.concat(this.#pieces);
+    const keep = !this.#skipping;
+    this.#lines++;
+    this.#pieces = [];
+    this.#bytes = 0;
+    this.#skipping = false;
+    return keep ? this.#onLine(line) : true;
+  }
+}

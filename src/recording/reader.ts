@@ -1,0 +1,201 @@
+import { TraceError } from '../core/errors.ts';
+import { EXIT } from '../core/exit-code.ts';
+import { looksLikeOtlp, otlpDecoder } from '../core/otlp-decode.ts';
+import { NO_TRACE_ID } from '../core/otlp-records.ts';
+import { printable } from '../core/text.ts';
+import type { Finding, RecordingView, RunEnd, RunStart } from '../core/types.ts';
+import { type ContentsLimits, RecordingContents } from './contents.ts';
+import { describeContent } from './foreign.ts';
+import { RECORDING_SCHEMA_VERSION } from './format.ts';
+import { readLines } from './lines.ts';
+import { type Segment, locateSegments } from './locate.ts';
+
+/** A recording read from disk. */
+export interface StoredRecording extends RecordingView {
+  /** The findings as they were when the run ended; empty for a run that was killed. */
+  readonly findings: readonly Finding[];
+  /** False for OTLP that another program wrote: `start` is then made up from the times seen. */
+  readonly ours: boolean;
+}
+
+/** 320 MB of readings, hours of a busy host. */
+const READ_POINTS = 20_000_000;
+const READ_RECORDS = 1_000_000;
+/** A file whose first lines hold no OTLP at all is given up: it may be a log of many gigabytes. */
+const LINES_BEFORE_GIVING_UP = 100;
+const HEAD_BYTES = 4096;
+
+/** Reads the recording at `path`: a folder, one of its files, or a file of the OpenTelemetry Collector's file exporter. */
+export async function openRecording(
+  path: string,
+  options: { readonly limits?: Partial<ContentsLimits> } = {},
+): Promise<StoredRecording> {
+  const segments = await locateSegments(path);
+  const reading = new Reading(printable(path), {
+    points: READ_POINTS,
+    records: READ_RECORDS,
+    ...options.limits,
+  });
+  for (const [index, segment] of segments.entries())
+    await reading.segment(segment, index === segments.length - 1);
+  return reading.result();
+}
+
+class Reading {
+  readonly #shown: string;
+  readonly #contents: RecordingContents;
+  readonly #decode: (payload: unknown) => void;
+  readonly #unreadable = new Map<string, number>();
+  readonly #problems: string[] = [];
+  readonly #findings: Finding[] = [];
+  #start: RunStart | null = null;
+  #end: RunEnd | null = null;
+  #otherRuns = 0;
+  #otlpLines = 0;
+  #otherLines = 0;
+  #cutBytes = 0;
+  #head: Buffer = Buffer.alloc(0);
+
+  constructor(shown: string, limits: ContentsLimits) {
+    this.#shown = shown;
+    this.#contents = new RecordingContents(limits);
+    this.#decode = otlpDecoder({
+      observation: (observation) => this.#contents.add(observation),
+      metric: (metric) => this.#contents.describe(metric),
+      runStart: (start) => this.#runStart(start),
+      runEnd: (end) => (this.#end = end),
+      finding: (finding) => this.#findings.push(finding),
+      unreadable: (what) => this.#count(what),
+    });
+  }
+
+  async segment(segment: Segment, isLast: boolean): Promise<void> {
+    const { tail, tooLong, error } = await readLines(segment.path, segment.gzipped, (line) => {
+      this.#line(line);
+      return this.#otlpLines > 0 || this.#otherLines < LINES_BEFORE_GIVING_UP;
+    });
+    if (tail.length > 0) this.#tail(tail, isLast);
+    if (tooLong > 0) this.#count('lines that are too long', tooLong);
+    if (error !== null) this.#problems.push(`a compressed file is damaged: ${printable(error)}`);
+  }
+
+  /** A last line without its newline: whole when another program wrote it, cut when the writer was killed. */
+  #tail(tail: Buffer, isLast: boolean): void {
+    if (parse(tail) !== undefined) this.#line(tail);
+    else if (this.#otlpLines === 0 && !isCutOtlp(tail)) this.#line(tail);
+    else {
+      this.#cutBytes += tail.length;
+      const where = isLast ? 'the last line is cut' : 'the last line of an earlier segment is cut';
+      this.#problems.push(`${where}: ${tail.length} bytes ignored, the writer was probably killed`);
+    }
+  }
+
+  #line(line: Buffer): void {
+    if (this.#head.length === 0) this.#head = Buffer.from(line.subarray(0, HEAD_BYTES));
+    const payload = parse(line);
+    if (payload === undefined && isBlank(line)) return;
+    if (payload === undefined) this.#count('corrupted lines');
+    if (looksLikeOtlp(payload)) {
+      this.#otlpLines++;
+      this.#decode(payload);
+      return;
+    }
+    this.#otherLines++;
+    if (payload !== undefined) this.#count('lines that are not OTLP');
+  }
+
+  #runStart(start: RunStart): void {
+    if (start.schemaVersion > RECORDING_SCHEMA_VERSION) {
+      const version = printable(start.toolVersion, 40);
+      throw new TraceError(
+        'ERR_RECORDING_TOO_NEW',
+        `the recording ${this.#shown} has schema version ${start.schemaVersion}, written by tracewright ${version}; this version reads up to ${RECORDING_SCHEMA_VERSION}`,
+        { exitCode: EXIT.unsupported, remedy: `Read it with tracewright ${version} or newer.` },
+      );
+    }
+    // Each segment repeats the start of its run.
+    if (this.#start === null) this.#start = start;
+    else if (start.traceId !== this.#start.traceId) this.#otherRuns++;
+  }
+
+  #count(what: string, n = 1): void {
+    this.#unreadable.set(what, (this.#unreadable.get(what) ?? 0) + n);
+  }
+
+  result(): StoredRecording {
+    if (this.#otlpLines === 0) throw this.#noOtlp();
+    const start = this.#start ?? this.#synthesised();
+    const view = this.#contents.view({ start, end: this.#end, problems: this.#allProblems() });
+    return { ...view, findings: this.#findings, ours: this.#start !== null };
+  }
+
+  #noOtlp(): TraceError {
+    const exitCode = EXIT.notFound;
+    if (this.#otherLines === 0) {
+      const what = this.#cutBytes > 0 ? 'holds no complete line' : 'is empty';
+      return new TraceError('ERR_RECORDING_EMPTY', `the recording ${this.#shown} ${what}`, {
+        exitCode,
+        remedy: 'Its writer was killed before the first second was over; record again.',
+      });
+    }
+    const content = describeContent(this.#head);
+    return new TraceError(
+      'ERR_NOT_A_RECORDING',
+      `${this.#shown} is not a recording: it looks like ${content}`,
+      {
+        exitCode,
+        remedy: 'Name a recording folder, or a file of OTLP/JSON Lines.',
+      },
+    );
+  }
+
+  #synthesised(): RunStart {
+    return {
+      schemaVersion: RECORDING_SCHEMA_VERSION,
+      toolVersion: 'unknown',
+      command: 'unknown',
+      startedAt: this.#contents.firstAt ?? 0,
+      traceId: NO_TRACE_ID,
+      targets: [],
+      collectors: [],
+      settings: {},
+    };
+  }
+
+  #allProblems(): string[] {
+    const problems = [...this.#problems];
+    if (this.#start === null) {
+      const { metrics, spans, events } = this.#contents.names();
+      problems.push(
+        `not written by tracewright (no run-start record): ${metrics.length} metrics, ${spans.length} span names, ${events.length} event names`,
+      );
+    } else if (this.#end === null)
+      problems.push('the run has no end: its writer was killed or is still running');
+    for (const [what, n] of this.#unreadable) problems.push(`${n} ${what} ignored`);
+    if (this.#otherRuns > 0) problems.push('more than one run in this recording: they are mixed');
+    const { dropped } = this.#contents;
+    if (dropped > 0)
+      problems.push(`${dropped} observations were not read: the recording is too large`);
+    return problems;
+  }
+}
+
+/** The parsed line, or undefined when it is not JSON. */
+function parse(line: Buffer): unknown {
+  try {
+    return JSON.parse(line.toString('utf8')) as unknown;
+  } catch {
+    return undefined;
+  }
+}
+
+function isBlank(line: Buffer): boolean {
+  return line.toString('utf8').trim() === '';
+}
+
+function isCutOtlp(tail: Buffer): boolean {
+  const text = tail.subarray(0, 32).toString('utf8').trimStart();
+  return ['{"resourceLogs"', '{"resourceMetrics"', '{"resourceSpans"'].some(
+    (opening) => text.startsWith(opening) || opening.startsWith(text),
+  );
+}

@@ -1,0 +1,247 @@
+import { anchoredClock, takeAnchor } from '../core/clock.ts';
+import { TraceError } from '../core/errors.ts';
+import { EXIT } from '../core/exit-code.ts';
+import {
+  encodeContext,
+  encodeMetrics,
+  encodeSpans,
+  type EncodeContext,
+} from '../core/otlp-encode.ts';
+import { encodeLogs, type LogSource } from '../core/otlp-log-encode.ts';
+import { encodeRootSpan } from '../core/otlp-root-span.ts';
+import type { OtlpPayload } from '../core/otlp-types.ts';
+import { ATTR } from '../core/semconv.ts';
+import type {
+  Clock,
+  Finding,
+  Gap,
+  Histogram,
+  Metric,
+  Observation,
+  RunEnd,
+  RunStart,
+  Sample,
+  Seconds,
+  Sink,
+  Span,
+  StackSample,
+} from '../core/types.ts';
+import { callerOwner, createRecordingDirectory } from './directory.ts';
+import { LineQueue } from './line-queue.ts';
+import { SegmentFiles } from './segments.ts';
+
+/**
+ * The recording on disk: observations gathered for a second, then one line for each signal. Encoding and writing happen on the
+ * flush timer, never in `write`.
+ */
+
+/** What is lost at most when the process is killed. */
+const FLUSH_INTERVAL: Seconds = 1;
+/** A line holds at most this many points, spans or records: reading one needs memory for all of it. */
+const LINE_POINTS = 512;
+/** A finished segment of this size compresses to about 3 MB in about a second, off the main thread. */
+const SEGMENT_BYTES = 64 * 1024 * 1024;
+/** More readings in a second than any aggregate gives: a collector that sends each raw reading (5 ms: 200/s a thread). */
+const POINTS_PER_SECOND = 5_000;
+/** Stacks remembered so that a new segment can repeat those it refers to. */
+const STACKS_LIMIT = 4096;
+
+/** A sink that writes a recording folder. */
+export interface RecordingSink extends Sink {
+  /** The folder, which may have got a suffix. */
+  readonly directory: string;
+  /** Observations that did not get into the file. */
+  readonly dropped: number;
+  /** Puts everything written so far into the file. */
+  flush(): Promise<void>;
+  /** Writes the findings, the run's end and its root span, and closes. */
+  end(end: RunEnd, findings: readonly Finding[]): Promise<{ readonly dropped: number }>;
+}
+
+/** How to open a recording. */
+export interface RecordingWriterOptions {
+  readonly directory: string;
+  readonly start: RunStart;
+  /** For SUDO_UID and SUDO_GID: the files then belong to the caller. */
+  readonly env: Readonly<Record<string, string | undefined>>;
+  /** `fail` for a folder the user named, `suffix` for a default one. */
+  readonly ifExists?: 'fail' | 'suffix';
+  /** Metrics beyond those of semconv.ts. */
+  readonly metrics?: readonly Metric[];
+  /** `--raw`: collectors may store single readings; the limit on points a second does not hold. */
+  readonly raw?: boolean;
+  readonly clock?: Clock;
+  readonly segmentBytes?: number;
+  /** Called once, when writing had to stop. What is on disk until then stays readable. */
+  readonly onFailure?: (error: TraceError) => void;
+}
+
+/** Creates the folder and writes its first line. Throws a `TraceError` when that is not possible; later trouble does not throw. */
+export async function openRecordingWriter(options: RecordingWriterOptions): Promise<RecordingSink> {
+  const owner = callerOwner(options.env);
+  const { ifExists = 'fail' } = options;
+  const directory = await createRecordingDirectory(options.directory, { ifExists, owner });
+  const writer = new RecordingWriter(directory, new SegmentFiles(directory, owner), options);
+  await writer.begin();
+  return writer;
+}
+
+class RecordingWriter implements RecordingSink {
+  readonly name = 'recording';
+  readonly directory: string;
+  readonly #queue: LineQueue;
+  readonly #options: RecordingWriterOptions;
+  readonly #context: EncodeContext;
+  readonly #clock: Clock;
+  readonly #stacks = new Map<string, StackSample>();
+  readonly #stacksInSegment = new Set<string>();
+  #points: (Sample | Histogram)[] = [];
+  #spans: Span[] = [];
+  #logs: LogSource[] = [];
+  #timer: NodeJS.Timeout | undefined;
+  #closed = false;
+  #refused = 0;
+  #pointsThisSecond = 0;
+  /** Points over the limit since the last flush, and when that flush was. */
+  #shed = 0;
+  #flushedAt: Seconds;
+
+  constructor(directory: string, files: SegmentFiles, options: RecordingWriterOptions) {
+    this.directory = directory;
+    this.#options = options;
+    this.#context = encodeContext(options.start, { metrics: options.metrics ?? [] });
+    this.#clock = options.clock ?? anchoredClock(takeAnchor());
+    this.#flushedAt = this.#clock.now();
+    this.#queue = new LineQueue(files, {
+      segmentBytes: options.segmentBytes ?? SEGMENT_BYTES,
+      header: () =>
+        toLine(encodeLogs([{ kind: 'run-start', start: options.start }], this.#context)),
+      onRoll: () => this.#stacksInSegment.clear(),
+      onFailure: (cause) => options.onFailure?.(writeError(directory, cause)),
+    });
+  }
+
+  get dropped(): number {
+    return this.#refused + this.#queue.dropped;
+  }
+
+  async begin(): Promise<void> {
+    try {
+      await this.#queue.begin();
+    } catch (cause) {
+      await this.#queue.close();
+      throw writeError(this.directory, cause);
+    }
+    this.#timer = setInterval(() => void this.flush(), FLUSH_INTERVAL * 1e3);
+    this.#timer.unref();
+  }
+
+  write(observation: Observation): void {
+    if (this.#closed || this.#queue.failed) {
+      this.#refused++;
+      return;
+    }
+    switch (observation.kind) {
+      case 'sample':
+      case 'histogram':
+        if (++this.#pointsThisSecond > POINTS_PER_SECOND && this.#options.raw !== true) {
+          this.#shed++;
+          this.#refused++;
+          return;
+        }
+        if (this.#points.push(observation) >= LINE_POINTS) this.#encodePending();
+        return;
+      case 'span':
+        this.#repeatStack(observation.attributes[ATTR.stackId]);
+        if (this.#spans.push(observation) >= LINE_POINTS) this.#encodePending();
+        return;
+      case 'stack':
+        if (this.#stacks.size < STACKS_LIMIT) this.#stacks.set(observation.id, observation);
+        if (this.#stacksInSegment.has(observation.id)) return;
+        this.#stacksInSegment.add(observation.id);
+        this.#log(observation);
+        return;
+      case 'snapshot':
+      case 'event':
+      case 'gap':
+        this.#log(observation);
+    }
+  }
+
+  flush(): Promise<void> {
+    const now = this.#clock.now();
+    if (this.#shed > 0) this.#log(this.#shedGap(now));
+    this.#shed = 0;
+    this.#pointsThisSecond = 0;
+    this.#flushedAt = now;
+    this.#encodePending();
+    return this.#queue.idle();
+  }
+
+  async end(end: RunEnd, findings: readonly Finding[]): Promise<{ readonly dropped: number }> {
+    if (!this.#closed) {
+      for (const finding of findings) this.#log({ kind: 'finding', finding, at: end.endedAt });
+      await this.flush();
+      this.#put(encodeRootSpan(end, findings, this.#context), 1);
+      // Last, so that a recording with an end is a complete one.
+      this.#put(encodeLogs([{ kind: 'run-end', end }], this.#context), 1);
+    }
+    return this.close();
+  }
+
+  async close(): Promise<{ readonly dropped: number }> {
+    if (!this.#closed) {
+      clearInterval(this.#timer);
+      const flushed = this.flush();
+      this.#closed = true;
+      await flushed;
+    }
+    await this.#queue.close();
+    return { dropped: this.dropped };
+  }
+
+  #log(source: LogSource): void {
+    if (this.#logs.push(source) >= LINE_POINTS) this.#encodePending();
+  }
+
+  /** Each segment can be read alone, so it repeats the stacks that its spans refer to. */
+  #repeatStack(id: unknown): void {
+    if (typeof id !== 'string' || this.#stacksInSegment.has(id)) return;
+    const stack = this.#stacks.get(id);
+    if (stack !== undefined) this.write(stack);
+  }
+
+  #shedGap(now: Seconds): Gap {
+    const detail = `${this.#shed} readings over the limit of ${POINTS_PER_SECOND} a second`;
+    const from = this.#flushedAt;
+    return { kind: 'gap', from, to: now, collector: 'recording', reason: 'dropped', detail };
+  }
+
+  /** Stacks before the spans that name them: a file that ends in between still explains its spans. */
+  #encodePending(): void {
+    const [logs, points, spans] = [this.#logs, this.#points, this.#spans];
+    [this.#logs, this.#points, this.#spans] = [[], [], []];
+    if (logs.length > 0) this.#put(encodeLogs(logs, this.#context), logs.length);
+    if (points.length > 0) this.#put(encodeMetrics(points, this.#context), points.length);
+    if (spans.length > 0) this.#put(encodeSpans(spans, this.#context), spans.length);
+  }
+
+  #put(payload: OtlpPayload, observations: number): void {
+    this.#queue.put(toLine(payload), observations);
+  }
+}
+
+function toLine(payload: OtlpPayload): Buffer {
+  return Buffer.from(`${JSON.stringify(payload)}\n`);
+}
+
+function writeError(directory: string, cause: unknown): TraceError {
+  const code = cause instanceof Error && 'code' in cause ? String(cause.code) : 'EIO';
+  const what =
+    code === 'ENOSPC' ? 'the disk is full' : cause instanceof Error ? cause.message : code;
+  return new TraceError('ERR_RECORDING_WRITE', `cannot write the recording ${directory}: ${what}`, {
+    exitCode: EXIT.usage,
+    remedy: 'Free some space or name another folder with --output.',
+    cause,
+  });
+}
