@@ -20,8 +20,9 @@ seen is said first, with the reason and with what would make it visible:
 
 Target:
   <pid>, -p, --pid <pid>     the process to watch
-      --match <pattern>      the one process whose title contains <pattern>;
-                             none or several is an error that lists them
+      --match <pattern>      the one process whose command line contains
+                             <pattern>, in any case; /<pattern>/ is a regular
+                             expression; several is an error that lists them
 
 Watching:
   -d, --duration <time>      how long: 10, 10s, 2m, 1h (default 10s);

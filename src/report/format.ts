@@ -4,7 +4,8 @@ import type { Bytes, Ratio, Seconds } from '../core/types.ts';
 
 /** The steps a duration is written in; `from` is where each begins. */
 const STEPS = [
-  { from: 3600, size: 3600, unit: 'h' },
+  { from: 172_800, size: 86_400, unit: 'd' },
+  { from: 7200, size: 3600, unit: 'h' },
   { from: 120, size: 60, unit: 'min' },
   // 0.9995 s would be written as 1000 ms.
   { from: 0.9995, size: 1, unit: 's' },
@@ -26,7 +27,7 @@ function trimZeros(digits: string): string {
 }
 
 function stepOf(seconds: Seconds): (typeof STEPS)[number] {
-  return STEPS.find((step) => Math.abs(seconds) >= step.from) ?? STEPS[4];
+  return STEPS.find((step) => Math.abs(seconds) >= step.from) ?? STEPS[5];
 }
 
 /** `840 µs`, `58.3 ms`, `3.2 s`, `2.5 min`. */

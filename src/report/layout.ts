@@ -11,7 +11,7 @@ const MARK = /(\u001b\[\d+m)/u;
 const WIDE =
   /[\u1100-\u115f\u2e80-\u303e\u3041-\ua4cf\uac00-\ud7a3\uf900-\ufaff\ufe30-\ufe6f\uff00-\uff60\uffe0-\uffe6\u{1f300}-\u{1f64f}\u{1f680}-\u{1f9ff}\u{20000}-\u{3fffd}]/u;
 // A number is not torn from its unit.
-const BREAK = / (?!(?:µs|us|ms|s|min|h|%|[KMGT]iB|B)(?!\w))/u;
+const BREAK = / (?!(?:µs|us|ms|s|min|h|d|%|[KMGT]iB|B)(?!\w))/u;
 
 /** Text of the target or of a recording, safe to print; longer than `limit` is cut. */
 export function outside(text: string, limit = 200): string {

@@ -73,9 +73,9 @@ function nothingFound(report: Report): Verdict {
     ?.series.reduce((sum, series) => sum + series.count, 0);
   if (readings === undefined) {
     return {
-      word: 'Nothing found',
+      word: 'Nothing seen',
       tone: 'unsure',
-      sentence: `but the event loop of ${whose} could not be watched; why stands below`,
+      sentence: `the event loop of ${whose} could not be watched; why stands below`,
     };
   }
   const threshold = report.settings['lag_threshold_s'];

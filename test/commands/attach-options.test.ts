@@ -1,0 +1,98 @@
+import { describe, expect, it } from 'vitest';
+import {
+  attachUsage,
+  parseAttachOptions,
+  type AttachDefaults,
+  type AttachOptions,
+} from '../../src/commands/attach-options.ts';
+import { parseCommandLine } from '../../src/commands/command-line.ts';
+
+function options(line: string, defaults?: AttachDefaults): AttachOptions {
+  const { values, positionals } = parseCommandLine(attachUsage, line.split(' ').filter(Boolean));
+  return parseAttachOptions(values, positionals, defaults);
+}
+
+describe('trace attach', () => {
+  it('watches for ten seconds, from 50 ms on, keeps a recording, and sends nothing', () => {
+    expect(options('4312')).toEqual({
+      target: { by: 'pid', pid: 4312 },
+      duration: 10,
+      lagThreshold: 0.05,
+      recording: { enabled: true, path: null, overwrite: false, raw: false },
+      otlp: { enabled: false, endpoint: null },
+      format: 'text',
+      requireStacks: false,
+      exitZero: false,
+      progress: true,
+      quiet: false,
+      verbose: false,
+      noColor: false,
+    });
+  });
+
+  it('takes its target by position, by flag or by title, or lists', () => {
+    expect(options('-p 7').target).toEqual({ by: 'pid', pid: 7 });
+    expect(options('--pid=7 7').target).toEqual({ by: 'pid', pid: 7 });
+    expect(options('--match uvicorn').target).toEqual({ by: 'match', pattern: 'uvicorn' });
+    expect(options('').target).toEqual({ by: 'list' });
+  });
+
+  it('refuses two targets', () => {
+    expect(() => options('7 8')).toThrow('one process at a time, got pids 7, 8');
+    expect(() => options('7 -p 8')).toThrow('one process at a time');
+    expect(() => options('7 --match x')).toThrow('pid 7 and --match contradict each other');
+    expect(() => options('--match=')).toThrow('--match needs a pattern');
+  });
+
+  it('goes on until Ctrl-C for 0 and inf', () => {
+    expect(options('7 -d 0').duration).toBeNull();
+    expect(options('7 --duration inf').duration).toBeNull();
+    expect(options('7 -d 2m').duration).toBe(120);
+    expect(() => options('7 -d 10ms')).toThrow('between 1s and 720h');
+  });
+
+  it('reads a bare lag threshold as milliseconds', () => {
+    expect(options('7 --lag-threshold 20').lagThreshold).toBeCloseTo(0.02, 12);
+    expect(options('7 --lag-threshold 0.05s').lagThreshold).toBeCloseTo(0.05, 12);
+    expect(() => options('7 --lag-threshold 1')).toThrow('between 5ms and 10s');
+  });
+
+  it('takes --json for --format json, and not both ways', () => {
+    expect(options('7 --json').format).toBe('json');
+    expect(options('7 -f json --json').format).toBe('json');
+    expect(() => options('7 -f text --json')).toThrow('contradict');
+    expect(() => options('7 -f yaml')).toThrow("takes text or json, got 'yaml'");
+  });
+
+  it('exports when an endpoint is named or --otel asks for it', () => {
+    expect(options('7 --otel').otlp).toEqual({ enabled: true, endpoint: null });
+    expect(options('7 --otlp-endpoint http://h:4318').otlp).toEqual({
+      enabled: true,
+      endpoint: 'http://h:4318',
+    });
+    expect(() => options('7 --otlp-endpoint h:4318')).toThrow('takes a URL');
+  });
+
+  it('refuses to keep nothing and to say where', () => {
+    for (const flag of ['-o x', '--raw', '--force']) {
+      expect(() => options(`7 --no-recording ${flag}`)).toThrow('contradict');
+    }
+  });
+
+  it('lets a flag win over the configuration, and the configuration over the default', () => {
+    const configured = { duration: null, lagThreshold: 0.1, otlpEndpoint: 'http://c:4318' };
+    expect(options('7', configured)).toMatchObject({
+      duration: null,
+      lagThreshold: 0.1,
+      otlp: { enabled: true, endpoint: 'http://c:4318' },
+    });
+    expect(
+      options('7 -d 5 --lag-threshold 20 --otlp-endpoint http://f:4318', configured),
+    ).toMatchObject({ duration: 5, lagThreshold: 0.02, otlp: { endpoint: 'http://f:4318' } });
+  });
+
+  it('shows no status line when it is quiet', () => {
+    expect(options('7 -q')).toMatchObject({ quiet: true, progress: false });
+    expect(options('7 --no-progress')).toMatchObject({ quiet: false, progress: false });
+  });
+});

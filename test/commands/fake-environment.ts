@@ -1,0 +1,37 @@
+import type { Environment, StopSignal } from '../../src/commands/command.ts';
+
+/** An environment whose outputs are strings and whose signals are sent by the test. */
+export interface FakeEnvironment extends Environment {
+  readonly out: () => string;
+  readonly err: () => string;
+  send(signal: StopSignal): void;
+}
+
+export function fakeEnvironment(
+  options: { cwd?: string; env?: Readonly<Record<string, string>> } = {},
+): FakeEnvironment {
+  const written = { out: '', err: '' };
+  const listeners = new Set<(signal: StopSignal) => void>();
+  const output = (to: 'out' | 'err') => ({
+    isTTY: false,
+    columns: undefined,
+    write: (text: string) => {
+      written[to] += text;
+    },
+  });
+  return {
+    stdout: output('out'),
+    stderr: output('err'),
+    env: options.env ?? {},
+    cwd: options.cwd ?? '/',
+    onStop(stop) {
+      listeners.add(stop);
+      return () => listeners.delete(stop);
+    },
+    out: () => written.out,
+    err: () => written.err,
+    send(signal) {
+      for (const listener of [...listeners]) listener(signal);
+    },
+  };
+}
