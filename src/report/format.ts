@@ -91,5 +91,5 @@ export function formatMeasure(key: string, value: number): string {
 
 /** What is left of a measure's key when its unit is taken off: `worst_s` → `worst`. */
 export function measureName(key: string): string {
-  return key.replace(/_(s|ratio|bytes)$/, '').replaceAll('_', ' ');
+  return key.replace(/(?:_bytes)?_per_s$|_(?:s|ratio|bytes)$/, '').replaceAll('_', ' ');
 }

@@ -1,0 +1,61 @@
+import { describe, expect, it } from 'vitest';
+import { renderCandidates } from '../../src/report/candidates.ts';
+import { displayWidth } from '../../src/report/layout.ts';
+import { renderProgress } from '../../src/report/progress.ts';
+
+const surface = { color: false, width: 60, unicode: true } as const;
+
+describe('the list of candidates', () => {
+  it('is a table, busiest first, with the command for the first', () => {
+    const rows = [
+      { pid: 99, runtime: 'node', runtimeVersion: null, title: 'node a.js', cpu: null, age: 12 },
+      {
+        pid: 4312,
+        runtime: 'python',
+        runtimeVersion: '3.11.7',
+        title: `uvicorn app:main \u001b[2J${'x'.repeat(200)}`,
+        cpu: 0.34,
+        age: 262_800,
+      },
+    ];
+    const text = renderCandidates(rows, surface);
+    expect(text).toMatchInlineSnapshot(`
+      " PID  RUNTIME         CPU     AGE  TITLE
+      4312  python 3.11.7  34 %  3.04 d  uvicorn app:main \\x1b[2J…
+        99  node                   12 s  node a.js
+
+      Watch one of them: trace attach 4312
+      "
+    `);
+    for (const line of text.split('\n')) expect(displayWidth(line)).toBeLessThanOrEqual(60);
+  });
+
+  it('says so when there is nothing to list', () => {
+    expect(renderCandidates([], surface)).toContain('No Python or Node process');
+  });
+});
+
+describe('the status line', () => {
+  const state = {
+    pid: 4312,
+    title: 'uvicorn \u001b[2J app:main',
+    elapsed: 3.4,
+    duration: 10,
+    blocked: 3,
+    worst: 0.84,
+    gaps: 0.02,
+  };
+
+  it('says how far the run is and what it has seen', () => {
+    expect(renderProgress(state, { ...surface, width: 120 })).toBe(
+      '3 s of 10 s: pid 4312, loop stood still 3× (worst 840 ms), 20 ms not covered · uvicorn \\x1b[2J app:main',
+    );
+    expect(
+      renderProgress({ ...state, duration: null, blocked: 0, gaps: 0 }, { ...surface, width: 120 }),
+    ).toBe('3 s, Ctrl-C ends: pid 4312, loop turning · uvicorn \\x1b[2J app:main');
+  });
+
+  it.each([40, 60, 80])('leaves one of %i columns free', (width) => {
+    expect(displayWidth(renderProgress(state, { ...surface, width }))).toBeLessThan(width);
+  });
+});

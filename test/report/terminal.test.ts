@@ -1,0 +1,244 @@
+import { describe, expect, it } from 'vitest';
+import type { Finding } from '../../src/core/types.ts';
+import { displayWidth } from '../../src/report/layout.ts';
+import { buildReport } from '../../src/report/report.ts';
+import { quoteForShell, renderTerminal } from '../../src/report/terminal.ts';
+import {
+  blockedFinding,
+  gaps,
+  noteFinding,
+  runStart,
+  sampleView,
+  STARTED_AT,
+} from './sample-report.ts';
+
+const plain = { color: false, width: 80, unicode: true } as const;
+const recording = '.tracewright/20260102T030405Z-attach-4312';
+
+describe('the terminal report', () => {
+  it('says the verdict, then findings, blind spots, cost, and how to go on', () => {
+    const report = buildReport(sampleView({ gaps }), [blockedFinding, noteFinding], { recording });
+    expect(renderTerminal(report, plain)).toMatchInlineSnapshot(`
+      "BLOCKED: the event loop of pid 4312 (python 3.11.7, uvicorn app:main --port
+      8000) stood still 7 times, worst 820–846 ms, in Reranker.score
+      (/srv/app/rerank.py:88)
+
+      F1  critical  loop-blocked (TRC101), confirmed
+          the event loop did not turn for 7 stretches while in Reranker.score
+          where     93 %  Reranker.score (/srv/app/rerank.py:88), thread MainThread
+                    100 %  answer (…teway/a/very/deep/tree/of/packages/routes.py:1204)
+                    in gateway, thread MainThread
+          mechanism cpu
+          measured  count 7, total 3.2 s, worst 820–846 ms, median 410 ms, share 32 %,
+                    threshold 50 ms
+          evidence  7 times one callback of the loop was seen to last
+                      3.21 s after the start: 820–846 ms, on a core 800 ms, in running
+                      9.80 s after the start: 200–210 ms, on a core 10 ms, waiting for
+                      one 150 ms, still going at the end
+                    41 stacks taken during them; Reranker.score holds 93 % of that
+                    time
+                      Reranker.score (/srv/app/rerank.py:88)
+                      Handle._run (/usr/lib/python3.11/asyncio/events.py)
+          remedy    Move the computation off the loop (a thread or process pool), or
+                    split it.
+
+      F2  note  loop-blocked (TRC101), confirmed
+          the event loop was held up waiting for a CPU core, not by its own code
+          mechanism starved
+          measured  count 7, total 3.2 s, worst 820–846 ms, median 410 ms, share 32 %,
+                    threshold 50 ms
+          evidence  7 times one callback of the loop was seen to last
+                      3.21 s after the start: 820–846 ms, on a core 800 ms, in running
+                      9.80 s after the start: 200–210 ms, on a core 10 ms, waiting for
+                      one 150 ms, still going at the end
+                    41 stacks taken during them; Reranker.score holds 93 % of that
+                    time
+                      Reranker.score (/srv/app/rerank.py:88)
+                      Handle._run (/usr/lib/python3.11/asyncio/events.py)
+          remedy    Move the computation off the loop (a thread or process pool), or
+                    split it.
+
+      Not seen
+        event-loop came late 2 times: 90 ms not covered, 0.9 % of the run, longest
+          60 ms: the sampler waited for a core
+
+      process    CPU 34 % of a core (max 50 %), RSS 120 MiB → 121 MiB, threads 12,
+                 descriptors 24 → 31
+      event loop age of its turn p50 3 ms, p99 7.99 ms, max 8 ms (5 readings)
+      watched    10 s from 2026-01-02 03:04:05 UTC
+      cost       trace used 1.2 % of a core (and 350 ms of CPU to start); target
+                 paused 0 ms; 2,000 samples, 3 late
+
+      recording  .tracewright/20260102T030405Z-attach-4312
+      again      trace show .tracewright/20260102T030405Z-attach-4312
+      "
+    `);
+  });
+
+  it('says of silence how much it is worth', () => {
+    const report = buildReport(sampleView(), [], { recording: null });
+    expect(renderTerminal(report, plain)).toMatchInlineSnapshot(`
+      "Nothing found: the event loop of pid 4312 (python 3.11.7, uvicorn app:main
+      --port 8000) was never seen to stand still for 50 ms in 10 s (5 readings)
+
+      process    CPU 34 % of a core (max 50 %), RSS 120 MiB → 121 MiB, threads 12,
+                 descriptors 24 → 31
+      event loop age of its turn p50 3 ms, p99 7.99 ms, max 8 ms (5 readings)
+      watched    10 s from 2026-01-02 03:04:05 UTC
+      cost       trace used 1.2 % of a core (and 350 ms of CPU to start); target
+                 paused 0 ms; 2,000 samples, 3 late
+
+      recording  none kept
+      "
+    `);
+  });
+
+  it('does not take blindness for silence', () => {
+    const view = sampleView({
+      metricNames: () => [],
+      start: {
+        ...runStart,
+        collectors: [
+          {
+            name: 'event-loop',
+            available: false,
+            reason: 'the memory of pid 4312 may not be read: it belongs to root',
+            remedy: 'sudo trace attach 4312\nor run trace as root',
+          },
+        ],
+      },
+    });
+    const text = renderTerminal(buildReport(view, [], { recording: null }), plain);
+    expect(text).toMatchInlineSnapshot(`
+      "Nothing seen: the event loop of pid 4312 (python 3.11.7, uvicorn app:main --port
+      8000) could not be watched; why stands below
+
+      Not seen
+        event-loop: the memory of pid 4312 may not be read: it belongs to root
+          → sudo trace attach 4312
+          → or run trace as root
+
+      watched    10 s from 2026-01-02 03:04:05 UTC
+      cost       trace used 1.2 % of a core (and 350 ms of CPU to start); target
+                 paused 0 ms; 2,000 samples, 3 late
+
+      recording  none kept
+      "
+    `);
+  });
+
+  it('does not count notes as a verdict', () => {
+    const text = renderTerminal(buildReport(sampleView(), [noteFinding], { recording }), plain);
+    expect(text.split('\n')[0]).toBe('Nothing decisive: one note below');
+  });
+
+  it('counts the findings that the verdict does not name', () => {
+    const findings = [blockedFinding, { ...blockedFinding, id: 'F2' }];
+    const text = renderTerminal(buildReport(sampleView(), findings, { recording }), plain);
+    expect(text.replaceAll(/\s+/g, ' ')).toContain('(/srv/app/rerank.py:88); 1 more finding below');
+  });
+
+  it('uses the detector’s own sentence for what it has no words for', () => {
+    const finding: Finding = { ...blockedFinding, kind: 'cpu-spin', summary: 'the loop spins' };
+    const text = renderTerminal(buildReport(sampleView(), [finding], { recording }), plain);
+    expect(text).toMatch(/^SPINNING: the loop spins\n/);
+  });
+
+  it('says that a recording has no end', () => {
+    const view = sampleView({ end: null, problems: ['the last line is incomplete'] });
+    const text = renderTerminal(buildReport(view, [], { recording }), plain);
+    expect(text).toContain('until trace itself was killed');
+    expect(text).toContain('  the last line is incomplete\n');
+    expect(text).not.toContain('cost');
+  });
+
+  it('lists the targets when there are several', () => {
+    const [first] = runStart.targets;
+    if (first === undefined) throw new Error('the sample has a target');
+    const start = { ...runStart, targets: [first, { ...first, pid: 4313, runtime: 'node' }] };
+    const text = renderTerminal(buildReport(sampleView({ start }), [], { recording }), plain);
+    expect(text).toContain('\n  pid 4313 (node 3.11.7, uvicorn app:main --port 8000)\n');
+  });
+});
+
+const hostile: Finding = {
+  ...blockedFinding,
+  summary: `\u001b[31mred\u001b[0m ${'very '.repeat(100)}long\nsecond line\u202e`,
+  where: [
+    {
+      function: `${'f'.repeat(300)}\u001b]0;title\u0007`,
+      file: `/${'d'.repeat(300)}/\u009b2J.py`,
+      line: 1,
+      module: '\u200bmodule',
+      thread: '\rthread',
+      share: 1,
+    },
+  ],
+  evidence: [
+    {
+      kind: 'stack',
+      summary: 'a\u0000b',
+      data: { frames: [{ function: '\u001b[2J', file: '\u001b[H', line: 'x' }, null, 7] },
+    },
+    { kind: 'turns', summary: 'w'.repeat(300), data: { worst: 'not a list' } },
+    {
+      kind: 'turns',
+      summary: '',
+      data: { worst: [{ at_unix_s: 'x' }, { at_unix_s: STARTED_AT }] },
+    },
+  ],
+  measure: { 'k\u001b[2J_s': 1, huge_bytes: 1e300, nan_s: Number.NaN },
+  remedy: '\u001b[2Jremedy',
+};
+
+describe('hostile text', () => {
+  const [target] = runStart.targets;
+  if (target === undefined) throw new Error('the sample has a target');
+  const start = {
+    ...runStart,
+    targets: [{ ...target, title: '\u001b[2J日本語のタイトル\u202e', runtime: '\u0007' }],
+    collectors: [
+      { name: '\u001bc', available: false, reason: '\u001b[1A', remedy: '\u0008\n\u001b' },
+    ],
+  };
+  const view = sampleView({ start, problems: ['\u001b[2Jproblem'] });
+
+  it('reaches the terminal only as visible escapes', () => {
+    const text = renderTerminal(buildReport(view, [hostile], { recording: '/r\u001b[2J' }), plain);
+    // oxlint-disable-next-line no-control-regex -- these must not be there
+    expect(text).not.toMatch(
+      /[\u0000-\u0009\u000b-\u001f\u007f-\u009f\u200b-\u200f\u202a-\u202e]/u,
+    );
+    expect(text).toContain('\\x1b[2J');
+  });
+
+  it.each([40, 60, 80, 100, 120])('keeps every line within %i columns', (width) => {
+    for (const unicode of [true, false]) {
+      const findings = [hostile, blockedFinding, noteFinding];
+      const report = buildReport({ ...view, gaps }, findings, { recording: 'r' });
+      for (const line of renderTerminal(report, { color: true, width, unicode }).split('\n')) {
+        expect(displayWidth(line), line).toBeLessThanOrEqual(width);
+      }
+    }
+  });
+
+  it('is plain ASCII where the locale has nothing else', () => {
+    const report = buildReport({ ...view, gaps }, [hostile, blockedFinding], { recording });
+    const text = renderTerminal(report, { color: false, width: 80, unicode: false });
+    expect(text).toMatch(/^[\n\u0020-\u007e]*$/);
+    expect(text).toContain('820-846 ms');
+  });
+
+  it('is coloured only when colour is on', () => {
+    const report = buildReport(sampleView(), [blockedFinding], { recording });
+    expect(renderTerminal(report, plain)).not.toContain('\u001b');
+    expect(renderTerminal(report, { ...plain, color: true })).toContain('\u001b[31mBLOCKED:');
+  });
+});
+
+describe('quoteForShell', () => {
+  it('leaves plain paths alone and quotes what a shell would change', () => {
+    expect(quoteForShell('.tracewright/a-b_1')).toBe('.tracewright/a-b_1');
+    expect(quoteForShell("it's here; $HOME")).toBe("'it'\\''s here; $HOME'");
+  });
+});
