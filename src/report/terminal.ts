@@ -1,10 +1,8 @@
-import { METRIC } from '../core/semconv.ts';
-import type { Metric } from '../core/types.ts';
 import { writeBlindSpots } from './blind-spots.ts';
 import { writeFinding } from './finding-text.ts';
-import { formatBytes, formatCount, formatRatio, formatSeconds, formatTime } from './format.ts';
+import { formatCount, formatRatio, formatSeconds, formatTime } from './format.ts';
 import { outside } from './layout.ts';
-import type { SeriesSummary } from './metric-summary.ts';
+import { numberLines } from './numbers.ts';
 import { Page } from './page.ts';
 import type { Report } from './report.ts';
 import type { Surface } from './style.ts';
@@ -20,7 +18,7 @@ export function renderTerminal(report: Report, surface: Surface): string {
   }
   writeBlindSpots(page, report);
   page.gap();
-  writeNumbers(page, report);
+  for (const { label, text } of numberLines(report)) page.field(label, text, FIELD);
   writeRun(page, report);
   page.gap();
   writeNext(page, report);
@@ -39,42 +37,6 @@ function writeVerdict(page: Page, report: Report): void {
 }
 
 const FIELD = { at: 0, labelWidth: 11 } as const;
-
-/** The process in one line, and its loop in another: what a person compares with what they know of it. */
-function writeNumbers(page: Page, report: Report): void {
-  const find = (metric: Metric) => onlySeries(report, metric);
-  const cpu = find(METRIC.cpuUtilization);
-  const memory = find(METRIC.memoryUsage);
-  const threads = find(METRIC.threads);
-  const fds = find(METRIC.fds);
-  const process = [
-    cpu && `CPU ${formatRatio(cpu.p50)} of a core (max ${formatRatio(cpu.max)})`,
-    memory && `RSS ${change(memory, formatBytes)}`,
-    threads && `threads ${change(threads, formatCount)}`,
-    fds && `descriptors ${change(fds, formatCount)}`,
-  ].filter((part) => part !== undefined);
-  if (process.length > 0) page.field('process', process.join(', '), FIELD);
-  const utilization = find(METRIC.loopUtilization) ?? find(METRIC.nodeLoopUtilization);
-  const delay = find(METRIC.loopDelay);
-  const loop = [
-    utilization && `busy ${formatRatio(utilization.p50)} of the time`,
-    delay &&
-      `age of its turn p50 ${formatSeconds(delay.p50)}, p99 ${formatSeconds(delay.p99)}, ` +
-        `max ${formatSeconds(delay.max)} (${formatCount(delay.count)} readings)`,
-  ].filter((part) => part !== undefined);
-  if (loop.length > 0) page.field('event loop', loop.join(', '), FIELD);
-}
-
-/** The series of a metric when it has one; several (a thread, a mode each) have no single number to show. */
-function onlySeries(report: Report, metric: Metric): SeriesSummary | undefined {
-  const found = report.metrics.find((one) => one.name === metric.name)?.series ?? [];
-  return found.length === 1 ? found[0] : undefined;
-}
-
-function change(series: SeriesSummary, format: (value: number) => string): string {
-  const [first, last] = [format(series.first ?? Number.NaN), format(series.last ?? Number.NaN)];
-  return first === last ? last : `${first} → ${last}`;
-}
 
 const ENDINGS: Readonly<Record<string, string>> = {
   duration: '',

@@ -77,7 +77,7 @@ export const blockedFinding: Finding = {
             duration_max_s: 0.846,
             on_cpu_s: 0.8,
             run_queue_wait_s: 0.001,
-            syscall: 'running',
+            syscall: 'running=38 read=2',
             open: false,
           },
           {
@@ -86,7 +86,7 @@ export const blockedFinding: Finding = {
             duration_max_s: 0.21,
             on_cpu_s: 0.01,
             run_queue_wait_s: 0.15,
-            syscall: null,
+            syscall: 'clock_nanosleep=9 running=1',
             open: true,
           },
         ],

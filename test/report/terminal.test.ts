@@ -1,14 +1,17 @@
 import { describe, expect, it } from 'vitest';
+import { METRIC } from '../../src/core/semconv.ts';
 import type { Finding } from '../../src/core/types.ts';
 import { displayWidth } from '../../src/report/layout.ts';
 import { buildReport } from '../../src/report/report.ts';
 import { quoteForShell, renderTerminal } from '../../src/report/terminal.ts';
 import {
   blockedFinding,
+  delays,
   gaps,
   noteFinding,
   runStart,
   sampleView,
+  series,
   STARTED_AT,
 } from './sample-report.ts';
 
@@ -32,9 +35,11 @@ describe('the terminal report', () => {
           measured  count 7, total 3.2 s, worst 820–846 ms, median 410 ms, share 32 %,
                     threshold 50 ms
           evidence  7 times one callback of the loop was seen to last
-                      3.21 s after the start: 820–846 ms, on a core 800 ms, in running
+                      3.21 s after the start: 820–846 ms, on a core 800 ms, running
+                      (38 of 40 samples)
                       9.80 s after the start: 200–210 ms, on a core 10 ms, waiting for
-                      one 150 ms, still going at the end
+                      one 150 ms, in clock_nanosleep (9 of 10 samples), still going at
+                      the end
                     41 stacks taken during them; Reranker.score holds 93 % of that
                     time
                       Reranker.score (/srv/app/rerank.py:88)
@@ -48,9 +53,11 @@ describe('the terminal report', () => {
           measured  count 7, total 3.2 s, worst 820–846 ms, median 410 ms, share 32 %,
                     threshold 50 ms
           evidence  7 times one callback of the loop was seen to last
-                      3.21 s after the start: 820–846 ms, on a core 800 ms, in running
+                      3.21 s after the start: 820–846 ms, on a core 800 ms, running
+                      (38 of 40 samples)
                       9.80 s after the start: 200–210 ms, on a core 10 ms, waiting for
-                      one 150 ms, still going at the end
+                      one 150 ms, in clock_nanosleep (9 of 10 samples), still going at
+                      the end
                     41 stacks taken during them; Reranker.score holds 93 % of that
                     time
                       Reranker.score (/srv/app/rerank.py:88)
@@ -240,5 +247,30 @@ describe('quoteForShell', () => {
   it('leaves plain paths alone and quotes what a shell would change', () => {
     expect(quoteForShell('.tracewright/a-b_1')).toBe('.tracewright/a-b_1');
     expect(quoteForShell("it's here; $HOME")).toBe("'it'\\''s here; $HOME'");
+  });
+});
+
+describe('several loops', () => {
+  it('have a line each, named by their threads', () => {
+    const loop = (id: number, name: string) => ({
+      ...delays([0.001, 0.002]),
+      attributes: { 'thread.id': id, 'thread.name': name },
+    });
+    const busy = {
+      ...series(METRIC.loopUtilization.name, '1', [0.4]),
+      attributes: { 'thread.id': 2 },
+    };
+    const view = sampleView({
+      metricNames: () => [METRIC.loopDelay.name, METRIC.loopUtilization.name],
+      series: (metric) => (metric === busy.metric ? [busy] : []),
+      histograms: (metric) =>
+        metric === METRIC.loopDelay.name
+          ? [1, 2, 3, 4, 5].map((id) => loop(id, `worker-${id}`))
+          : [],
+    });
+    const text = renderTerminal(buildReport(view, [], { recording }), { ...plain, width: 120 });
+    expect(text).toContain('event loop worker-1: age of its turn p50 1 ms');
+    expect(text).toContain('           worker-2: busy 40 % of the time, age of its turn');
+    expect(text).toContain('           and 1 more loop in --json');
   });
 });

@@ -1,0 +1,75 @@
+import { ATTR, METRIC } from '../core/semconv.ts';
+import type { Metric } from '../core/types.ts';
+import { formatBytes, formatCount, formatRatio, formatSeconds } from './format.ts';
+import { outside } from './layout.ts';
+import type { SeriesSummary } from './metric-summary.ts';
+import type { Report } from './report.ts';
+
+/** A label and its line of numbers. */
+export interface NumberLine {
+  readonly label: string;
+  readonly text: string;
+}
+
+/** More loops than this are in the JSON document only. */
+const LOOPS_SHOWN = 4;
+
+/** The process in one line and each of its loops in another: what a person compares with what they know of it. */
+export function numberLines(report: Report): NumberLine[] {
+  const process = processText(report);
+  return [...(process === '' ? [] : [{ label: 'process', text: process }]), ...loopLines(report)];
+}
+
+function processText(report: Report): string {
+  const only = (metric: Metric) => {
+    const series = seriesOf(report, metric);
+    // Several (one a thread, one a mode) have no single number to show.
+    return series.length === 1 ? series[0] : undefined;
+  };
+  const cpu = only(METRIC.cpuUtilization);
+  const memory = only(METRIC.memoryUsage);
+  const threads = only(METRIC.threads);
+  const fds = only(METRIC.fds);
+  return sentence([
+    cpu && `CPU ${formatRatio(cpu.p50)} of a core (max ${formatRatio(cpu.max)})`,
+    memory && `RSS ${change(memory, formatBytes)}`,
+    threads && `threads ${change(threads, formatCount)}`,
+    fds && `descriptors ${change(fds, formatCount)}`,
+  ]);
+}
+
+function loopLines(report: Report): NumberLine[] {
+  const busy = [
+    ...seriesOf(report, METRIC.loopUtilization),
+    ...seriesOf(report, METRIC.nodeLoopUtilization),
+  ];
+  const delays = seriesOf(report, METRIC.loopDelay).toSorted((a, b) => b.count - a.count);
+  const lines = delays.slice(0, LOOPS_SHOWN).map((delay, i) => {
+    const { [ATTR.threadId]: thread, [ATTR.threadName]: name } = delay.attributes;
+    const utilization = busy.find((one) => one.attributes[ATTR.threadId] === thread);
+    const whose = delays.length > 1 ? `${outside(String(name ?? thread ?? '?'), 40)}: ` : '';
+    const numbers = sentence([
+      utilization && `busy ${formatRatio(utilization.p50)} of the time`,
+      `age of its turn p50 ${formatSeconds(delay.p50)}, p99 ${formatSeconds(delay.p99)}, ` +
+        `max ${formatSeconds(delay.max)} (${formatCount(delay.count)} readings)`,
+    ]);
+    return { label: i === 0 ? 'event loop' : '', text: whose + numbers };
+  });
+  const more = delays.length - lines.length;
+  return more > 0
+    ? [...lines, { label: '', text: `and ${more} more ${more === 1 ? 'loop' : 'loops'} in --json` }]
+    : lines;
+}
+
+function seriesOf(report: Report, metric: Metric): readonly SeriesSummary[] {
+  return report.metrics.find((one) => one.name === metric.name)?.series ?? [];
+}
+
+function sentence(parts: readonly (string | undefined)[]): string {
+  return parts.filter((part) => part !== undefined).join(', ');
+}
+
+function change(series: SeriesSummary, format: (value: number) => string): string {
+  const [first, last] = [format(series.first ?? Number.NaN), format(series.last ?? Number.NaN)];
+  return first === last ? last : `${first} → ${last}`;
+}
