@@ -1,0 +1,136 @@
+import { join } from 'node:path';
+import { describe, expect, it } from 'vitest';
+import {
+  importsOf,
+  packagesOf,
+  rankViolations,
+  sourceFiles,
+  standingOf,
+  touchViolations,
+} from './architecture.ts';
+
+const ROOT = join(import.meta.dirname, '..');
+const sources = sourceFiles(ROOT, ['src', 'collectors']);
+
+/** 250 is the aim, and what is over it should be split; 400 is where it stops. */
+const LINES_LIMIT = 400;
+
+describe('ranks', () => {
+  it('are kept: a module imports its own folder or a lower rank', () => {
+    expect(sources.length).toBeGreaterThan(50);
+    expect(rankViolations(sources)).toEqual([]);
+  });
+
+  it('are core, platform, what stands beside, commands, edge', () => {
+    expect(
+      [
+        'src/core/types.ts',
+        'src/platform/proc.ts',
+        'src/report/json.ts',
+        'collectors/python/frames.ts',
+        'src/commands/show.ts',
+        'src/cli.ts',
+        'scripts/x.ts',
+      ].map(standingOf),
+    ).toEqual([
+      { rank: 0, unit: 'src/core' },
+      { rank: 1, unit: 'src/platform' },
+      { rank: 2, unit: 'src/report' },
+      { rank: 2, unit: 'collectors/python' },
+      { rank: 3, unit: 'src/commands' },
+      { rank: 4, unit: 'src' },
+      null,
+    ]);
+  });
+
+  it.each([
+    ['src/core/x.ts', "import { a } from '../platform/proc.ts';"],
+    ['src/report/x.ts', "import { detectAll } from '../analysis/detectors.ts';"],
+    ['src/report/x.ts', "import type { A } from '../analysis/detectors.ts';"],
+    ['src/report/x.ts', "export { a } from '../commands/command.ts';"],
+    ['collectors/python/x.ts', "const a = await import('../node/cdp.ts');"],
+    ['collectors/python/x.ts', "new Worker(new URL('../sampler/worker.ts', import.meta.url))"],
+    ['src/commands/x.ts', "import { main } from '../cli.ts';"],
+    ['src/platform/x.ts', "import {\n  a,\n  b,\n} from '../otel/sink.ts';"],
+    ['src/loose.ts', ''],
+    ['src/cli.ts', "import '../scripts/build.ts';"],
+  ])('are noticed when %s breaks them', (path, text) => {
+    expect(rankViolations([{ path, text }])).toHaveLength(1);
+  });
+
+  it('let the sampler join the loop, the stacks and the inspector, and nothing else', () => {
+    const importing = (folder: string) => [
+      { path: 'collectors/sampler/worker.ts', text: `import { a } from '../${folder}/a.ts';` },
+    ];
+    for (const folder of ['event-loop', 'python', 'node']) {
+      expect(rankViolations(importing(folder))).toEqual([]);
+    }
+    expect(rankViolations(importing('process'))).toHaveLength(1);
+  });
+
+  it('are read from every form of import', () => {
+    expect(
+      importsOf(
+        "import a from 'one';\nimport type { b } from './two.ts';\nexport { c } from 'three';\n" +
+          "import 'four';\nawait import('five');\nconst x = { from: 'not' };",
+      ),
+    ).toEqual(['one', './two.ts', 'three', 'four', 'five']);
+  });
+});
+
+describe('packages', () => {
+  it('do not come into core, platform, analysis or report', () => {
+    const pure = /^src\/(?:core|platform|analysis|report)\//;
+    const found = sources
+      .filter(({ path }) => pure.test(path))
+      .flatMap(({ path, text }) => packagesOf(text).map((name) => `${path} → ${name}`));
+    expect(found).toEqual([]);
+  });
+});
+
+describe('the target', () => {
+  it('is changed by no module but src/platform/touch.ts', () => {
+    expect(touchViolations(sources)).toEqual([]);
+  });
+
+  it.each([
+    "process.kill(pid, 'SIGTERM');",
+    'process . kill(pid)',
+    'kill(pid, 0);',
+    "spawn('kill', [String(pid)])",
+    "const signal = 'SIGUSR1';",
+    "session.send('Runtime.evaluate', { expression })",
+    "session.send('Runtime.callFunctionOn')",
+    "openSync(`/proc/${pid}/mem`, 'r+')",
+    'openSync(path, constants.O_RDWR)',
+    'writeFileSync(`/proc/${pid}/mem`, bytes)',
+    "mkdirSync('/sys/kernel/tracing/instances/trace')",
+    "const mount = 'tracefs';",
+    'library.process_vm_writev(pid)',
+    'ptrace(PTRACE_ATTACH, pid)',
+  ])('is guarded against %s', (line) => {
+    const planted = { path: 'collectors/python/planted.ts', text: `// fine\n${line}` };
+    expect(touchViolations([planted])[0]).toMatch(/^collectors\/python\/planted\.ts:2 /);
+    expect(touchViolations([{ ...planted, path: 'src/platform/touch.ts' }])).toEqual([]);
+  });
+
+  it.each([
+    '// process.kill(pid) would end it',
+    ' * never Runtime.evaluate',
+    'child.kill();',
+    'const skill = 1; skill(1);',
+    "openSync(path, 'r')",
+    "createWriteStream(path, { flags: 'a' })",
+  ])('is not seen in danger by %s', (text) => {
+    expect(touchViolations([{ path: 'src/recording/writer.ts', text }])).toEqual([]);
+  });
+});
+
+describe('sizes', () => {
+  it(`stay under ${LINES_LIMIT} lines a file`, () => {
+    const large = sources
+      .map(({ path, text }) => ({ path, lines: text.split('\n').length }))
+      .filter(({ lines }) => lines > LINES_LIMIT);
+    expect(large).toEqual([]);
+  });
+});

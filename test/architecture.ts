@@ -1,0 +1,125 @@
+import { readdirSync, readFileSync } from 'node:fs';
+import { dirname, join, posix, relative } from 'node:path';
+
+/** One source file, with its path from the root of the repository. */
+export interface SourceFile {
+  readonly path: string;
+  readonly text: string;
+}
+
+/** Every TypeScript file under the given folders. */
+export function sourceFiles(root: string, folders: readonly string[]): SourceFile[] {
+  return folders.flatMap((folder) =>
+    readdirSync(join(root, folder), { recursive: true, withFileTypes: true })
+      .filter((entry) => entry.isFile() && entry.name.endsWith('.ts'))
+      .map((entry) => {
+        const file = join(entry.parentPath, entry.name);
+        return { path: relative(root, file), text: readFileSync(file, 'utf8') };
+      }),
+  );
+}
+
+/** Where a module stands: lower ranks know nothing of higher ones, and neighbours of one rank nothing of each other. */
+export interface Standing {
+  readonly rank: number;
+  /** The folder whose modules may import each other. */
+  readonly unit: string;
+}
+
+/** Null for a file in no known place. */
+export function standingOf(path: string): Standing | null {
+  const [top, folder, ...rest] = path.split('/');
+  if (folder === undefined) return null;
+  if (top === 'collectors') return { rank: 2, unit: rest.length === 0 ? top : `${top}/${folder}` };
+  if (top === 'repro') return { rank: 2, unit: top };
+  if (top !== 'src') return null;
+  if (rest.length === 0) {
+    return ['main.ts', 'cli.ts', 'index.ts'].includes(folder) ? { rank: 4, unit: 'src' } : null;
+  }
+  const rank = { core: 0, platform: 1, commands: 3 }[folder] ?? 2;
+  return { rank, unit: `src/${folder}` };
+}
+
+/** The sampler joins the loop, its stacks and Node's inspector in one worker: architecture.md, decision 15. */
+const EXCEPTIONS: Readonly<Record<string, readonly string[]>> = {
+  'collectors/sampler': ['collectors/event-loop', 'collectors/python', 'collectors/node'],
+};
+
+/** What a file imports, static, dynamic or by `new URL` (workers), as written. */
+export function importsOf(text: string): string[] {
+  const pattern =
+    /(?:^|[\s;}])(?:import|export)\s(?:[^'";]*?\sfrom\s*)?['"]([^'"]+)['"]|import\(\s*['"]([^'"]+)['"]\s*\)|new URL\(\s*['"](\.[^'"]+)['"]/g;
+  return [...text.matchAll(pattern)].map((match) => match[1] ?? match[2] ?? match[3] ?? '');
+}
+
+/** Imports that break the ranks, as `from → to`. */
+export function rankViolations(files: readonly SourceFile[]): string[] {
+  return files.flatMap(({ path, text }) => {
+    const from = standingOf(path);
+    if (from === null) return [`${path} stands in no known place`];
+    return importsOf(text)
+      .filter((specifier) => specifier.startsWith('.'))
+      .flatMap((specifier) => {
+        const target = posix.join(dirname(path), specifier);
+        const to = standingOf(target);
+        if (to === null) return [`${path} → ${target}: no known place`];
+        const allowed =
+          to.unit === from.unit ||
+          to.rank < from.rank ||
+          (EXCEPTIONS[from.unit] ?? []).includes(to.unit);
+        return allowed ? [] : [`${path} → ${target}`];
+      });
+  });
+}
+
+/** Packages that a file imports, without Node's own. */
+export function packagesOf(text: string): string[] {
+  return importsOf(text).filter(
+    (specifier) => !specifier.startsWith('.') && !specifier.startsWith('node:'),
+  );
+}
+
+/** The one module that may change a target. */
+const TOUCH = 'src/platform/touch.ts';
+
+/** What changes a target, by how it looks in source. Comments may speak of it. */
+const TOUCHES: readonly { readonly what: string; readonly pattern: RegExp }[] = [
+  {
+    what: 'signals a process',
+    pattern: /\bprocess\s*\.\s*kill\b|(?<![\w.$])kill\s*\(|['"`]kill['"`]/,
+  },
+  { what: 'names SIGUSR1', pattern: /SIGUSR1/ },
+  {
+    what: 'evaluates in the target',
+    pattern:
+      /Runtime\.(?:evaluate|callFunctionOn|runScript|compileScript|addBinding)|Debugger\.(?:evaluateOnCallFrame|setScriptSource|pause|setBreakpoint)/,
+  },
+  {
+    what: 'opens for reading and writing',
+    pattern: /['"`](?:r\+|rs\+|w\+|a\+|ax\+|wx\+)['"`]|\bO_RDWR\b/,
+  },
+  {
+    what: 'writes below /proc',
+    pattern:
+      /(?:writeFile|writeFileSync|appendFile|appendFileSync|createWriteStream)\(\s*['"`]\/proc\//,
+  },
+  { what: 'uses tracefs', pattern: /\/sys\/kernel\/(?:debug\/)?tracing|\btracefs\b/ },
+  {
+    what: 'writes memory or controls by ptrace',
+    pattern: /process_vm_writev|PTRACE_(?:POKE|SET|ATTACH|SEIZE|INTERRUPT|CONT)\w*/,
+  },
+];
+
+/** Lines outside `touch.ts` that change a target, as `file:line what`. */
+export function touchViolations(files: readonly SourceFile[]): string[] {
+  return files
+    .filter(({ path }) => path !== TOUCH)
+    .flatMap(({ path, text }) =>
+      text.split('\n').flatMap((line, i) => {
+        if (/^\s*(?:\/\/|\/\*|\*)/.test(line)) return [];
+        return TOUCHES.filter(({ pattern }) => pattern.test(line)).map(
+          ({ what }) => `${path}:${i + 1} ${what}`,
+        );
+      }),
+    );
+}
