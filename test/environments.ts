@@ -99,6 +99,20 @@ export async function nodeEnvironment(line: string): Promise<{ node: string; ver
   return { node, version };
 }
 
+/**
+ * The Node binaries to test with: the release lines of `TRACEWRIGHT_NODES` (`22:24`), or else the one that runs the tests.
+ */
+export async function nodes(): Promise<readonly { path: string; version: string }[]> {
+  const asked = (process.env['TRACEWRIGHT_NODES'] ?? '').split(delimiter).filter((s) => s !== '');
+  if (asked.length === 0) return [{ path: process.execPath, version: process.versions.node }];
+  return Promise.all(
+    asked.map(async (line) => {
+      const { node, version } = await nodeEnvironment(line);
+      return { path: node, version };
+    }),
+  );
+}
+
 function defaultPython(): string {
   const first = interpreters()[0];
   if (first === undefined) throw new Error('no Python interpreter');

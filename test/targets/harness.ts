@@ -25,6 +25,7 @@ export interface TargetOptions {
   readonly seconds?: number;
   readonly saturated?: boolean;
   readonly healthy?: boolean;
+  readonly plantS?: number;
   /** File for the memory canary's latencies (Python targets only). */
   readonly canary?: string;
   /** Interpreter or Node binary; the machine's own by default. */
@@ -196,6 +197,7 @@ function planFlags(options: TargetOptions): string[] {
     'jitter-ms': options.jitterMs?.toString(),
     'start-s': options.startS?.toString(),
     seconds: options.seconds?.toString(),
+    'plant-s': options.plantS?.toString(),
     canary: options.canary,
   };
   const flags = Object.entries(values).flatMap(([key, value]) =>

@@ -51,7 +51,7 @@ export interface Score {
   readonly atLeast60: Tally;
   readonly from50to60: Tally;
   readonly below50: Tally;
-  /** Blocks that overlap a recorded gap, and blocks that mostly waited for a core: counted apart, in none of the tallies. */
+  /** Blocks that overlap a recorded gap, and blocks that would not have lasted but for the wait for a core: in none of the tallies. */
   readonly inGap: number;
   readonly starvedBlocks: number;
   /** Spans that touch no block and are not starved. */
@@ -63,8 +63,9 @@ export interface Score {
 
 /** A block is found when a span covers this much of it: less is a fragment of it. */
 const FOUND_OVERLAP: Ratio = 0.5;
-/** A block that waited for a core for most of its time was made by the scheduler, not by the function. */
-const STARVED_SHARE: Ratio = 0.5;
+/** The default `--lag-threshold`, and the step above it from which nothing may be missed. */
+const THRESHOLD: Seconds = 0.05;
+const CERTAIN: Seconds = 0.06;
 
 interface Interval {
   readonly from: Seconds;
@@ -90,18 +91,16 @@ export function score(input: ScoreInput): Score {
     (block) => wall(block).from >= input.from && wall(block).to <= input.to,
   );
   const inGap = within.filter((block) => input.gaps.some((gap) => overlap(gap, wall(block)) > 0));
-  const starved = within.filter(
-    (block) => !inGap.includes(block) && block.wait >= STARVED_SHARE * (block.end - block.start),
-  );
+  const starved = within.filter((block) => !inGap.includes(block) && isStarved(block));
   const judged = within
     .filter((block) => !inGap.includes(block) && !starved.includes(block))
     .map((block) => judge(block, wall(block), input.spans));
   const observed = input.to - input.from;
   return {
     rows: rows(judged),
-    atLeast60: tally(judged.filter(({ length }) => length >= 0.06)),
-    from50to60: tally(judged.filter(({ length }) => length >= 0.05 && length < 0.06)),
-    below50: tally(judged.filter(({ length }) => length < 0.05)),
+    atLeast60: tally(judged.filter(({ length }) => length >= CERTAIN)),
+    from50to60: tally(judged.filter(({ length }) => length >= THRESHOLD && length < CERTAIN)),
+    below50: tally(judged.filter(({ length }) => length < THRESHOLD)),
     inGap: inGap.length,
     starvedBlocks: starved.length,
     falseSpans: input.spans.filter(
@@ -111,6 +110,11 @@ export function score(input: ScoreInput): Score {
     observed,
     gapShare: observed > 0 ? unionLength(input.gaps, input) / observed : 0,
   };
+}
+
+/** Made by the scheduler, not by the function: without the wait for a core it would have been under the threshold. */
+function isStarved({ start, end, wait }: TruthBlock): boolean {
+  return end - start >= THRESHOLD && end - start - wait < THRESHOLD;
 }
 
 function judge(block: TruthBlock, when: Interval, spans: readonly SeenSpan[]): Judged {

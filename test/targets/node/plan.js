@@ -10,6 +10,7 @@ import { KINDS, prepareHttp } from './faults.js';
  */
 
 const MIN_SPACING_MS = 60;
+const PLANTED_MS = 60;
 const SMALL_WORK_NS = 300_000n;
 
 const { values: flags } = parseArgs({
@@ -25,6 +26,7 @@ const { values: flags } = parseArgs({
     seconds: { type: 'string', default: '60' },
     saturated: { type: 'boolean', default: false },
     healthy: { type: 'boolean', default: false },
+    'plant-s': { type: 'string', default: '0' },
     'helper-port': { type: 'string', default: '0' },
   },
 });
@@ -103,6 +105,14 @@ async function smallWork() {
   }
 }
 
+/** The needle that a watcher must find where nothing else is to be found. */
+async function plant(every) {
+  for (let turns = 0; ; turns++) {
+    await wait(every * 1000);
+    perform(turns % 2 === 0 ? 'sleep' : 'spin', PLANTED_MS);
+  }
+}
+
 /** A real request over loopback, made from the target's own loop. */
 function request(port, path) {
   return new Promise((resolve, reject) => {
@@ -128,6 +138,7 @@ export async function run(port) {
   if (flags.kinds.includes('http')) prepareHttp(Number(flags['helper-port']));
   process.stdout.write(`READY ${process.pid} ${port}\n`);
   if (flags.saturated) void smallWork();
+  if (Number(flags['plant-s']) > 0) void plant(Number(flags['plant-s']));
   await wait(Number(flags['start-s']) * 1000);
   for (const { pause, kind, ms } of steps()) {
     await wait(pause);

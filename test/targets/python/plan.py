@@ -6,6 +6,7 @@ the thread meanwhile: cpu_ns on a core, wait_ns waiting for one.
 
 import argparse
 import asyncio
+import itertools
 import json
 import os
 import random
@@ -18,6 +19,7 @@ import faults
 MIN_SPACING_MS = 60
 SMALL_WORK_S = 0.0003
 SMALL_WORK_TASKS = 3
+PLANTED_MS = 60
 
 
 def parse(argv, **extra):
@@ -33,6 +35,7 @@ def parse(argv, **extra):
     parser.add_argument("--seconds", type=float, default=60, help="the target stops by itself then")
     parser.add_argument("--saturated", action="store_true", help="back-to-back callbacks of 0.3 ms: the loop never waits in its poll")
     parser.add_argument("--healthy", action="store_true", help="the same requests, each awaiting where it would have blocked")
+    parser.add_argument("--plant-s", type=float, default=0, help="a real block of 60 ms every so often, also in the healthy twin")
     parser.add_argument("--helper-port", type=int, default=0)
     parser.add_argument("--canary", help="run the memory canary and write its latencies there")
     for name, options in extra.items():
@@ -105,6 +108,13 @@ async def small_work(truth):
         await asyncio.sleep(0)
 
 
+async def plant(truth):
+    """The needle that a watcher must find where nothing else is to be found."""
+    for kind in itertools.cycle(["sleep", "spin"]):
+        await asyncio.sleep(truth.arguments.plant_s)
+        truth.perform(kind, PLANTED_MS)
+
+
 async def request(port, path):
     """A real request over loopback, made from the target's own loop."""
     reader, writer = await asyncio.open_connection("127.0.0.1", port)
@@ -126,6 +136,8 @@ async def run(truth, port):
 
         canary.start(arguments.canary, arguments.seconds)
     background = [asyncio.ensure_future(small_work(truth)) for _ in range(SMALL_WORK_TASKS if arguments.saturated else 0)]
+    if arguments.plant_s:
+        background.append(asyncio.ensure_future(plant(truth)))
     await asyncio.sleep(arguments.start_s)
     for pause, kind, ms in steps(arguments):
         await asyncio.sleep(pause)

@@ -1,0 +1,69 @@
+import { beforeAll, describe, expect, it } from 'vitest';
+import { KINDS, startHog, type TargetName, TARGETS } from '../targets/harness.ts';
+import { verdicts } from './cli.ts';
+import { type Watched, watchTarget } from './watch.ts';
+
+/*
+ * A watcher that cries wolf is switched off. The healthy twins answer the same requests as the faulty targets, awaiting where those
+ * block; nothing may be reported of them but the one real block of 60 ms that is planted in the same run, with the same settings.
+ */
+
+const WATCH_S = 20;
+/** The planted block comes once: well after the attach and before its end. */
+const TWIN = {
+  kinds: KINDS,
+  durations: [20, 60, 120],
+  reps: 6,
+  startS: 0.5,
+  healthy: true,
+  plantS: 13,
+  watchS: WATCH_S,
+} as const;
+/** A saturated target wants a core for itself, so these run one by one: all four in .ci/run, one of each runtime in npm test. */
+const SATURATED: readonly TargetName[] =
+  process.env['TRACEWRIGHT_FULL'] === '1' ? TARGETS : ['asyncio', 'node-http'];
+
+function isSilentButForTheNeedle(watched: () => Watched): void {
+  it('is silent but for the one block that was planted', () => {
+    const { score, report } = watched();
+    const starvedByTheMachine = score.starvedBlocks + score.inGap;
+    expect(score.falseSpans).toEqual([]);
+    expect(score.atLeast60.n + starvedByTheMachine).toBe(1);
+    expect(score.atLeast60.found).toBe(score.atLeast60.n);
+    expect(verdicts(report)).toHaveLength(score.atLeast60.n);
+  });
+}
+
+function togetherOnTheMachine(names: readonly TargetName[]): (name: TargetName) => Watched {
+  const watched = new Map<TargetName, Watched>();
+  beforeAll(async () => {
+    await Promise.all(names.map(async (name) => watched.set(name, await watchTarget(name, TWIN))));
+  });
+  return (name) => {
+    const one = watched.get(name);
+    if (one === undefined) throw new Error(`${name} was not watched`);
+    return one;
+  };
+}
+
+describe('healthy and idle', () => {
+  const watched = togetherOnTheMachine(TARGETS);
+  describe.each(TARGETS)('%s', (name) => isSilentButForTheNeedle(() => watched(name)));
+});
+
+describe('healthy while other processes eat the CPU', () => {
+  beforeAll(async () => {
+    const hogs = await Promise.all([startHog(WATCH_S + 10), startHog(WATCH_S + 10)]);
+    return () => Promise.all(hogs.map((hog) => hog.stop()));
+  });
+  const watched = togetherOnTheMachine(TARGETS);
+  describe.each(TARGETS)('%s', (name) => isSilentButForTheNeedle(() => watched(name)));
+});
+
+describe.each(SATURATED)('healthy and saturated: %s', (name) => {
+  let watched: Watched;
+  beforeAll(async () => {
+    watched = await watchTarget(name, { ...TWIN, saturated: true });
+  });
+  isSilentButForTheNeedle(() => watched);
+});

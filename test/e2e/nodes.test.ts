@@ -1,0 +1,58 @@
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, describe, expect, it } from 'vitest';
+import { nodes } from '../environments.ts';
+import { startTarget } from '../targets/harness.ts';
+import { parseReport, runCli, verdicts } from './cli.ts';
+import { watchTarget } from './watch.ts';
+
+/* Every Node: in npm test the one that runs the tests, in .ci/run 22 and 24. */
+
+const PLAN = {
+  kinds: ['spin', 'sleep', 'exec'],
+  durations: [70],
+  reps: 3,
+  startS: 1,
+  watchS: 4,
+} as const;
+const folder = mkdtempSync(join(tmpdir(), 'tracewright-nodes-'));
+afterAll(() => rmSync(folder, { recursive: true, force: true }));
+
+describe.each(await nodes())('Node $version', ({ path, version }) => {
+  it.each([
+    ['idle', false],
+    ['saturated', true],
+  ])('as an %s target has its blocks found', async (_, saturated) => {
+    const { run, report, score } = await watchTarget('node-http', {
+      ...PLAN,
+      saturated,
+      runtime: path,
+    });
+    expect(report.targets).toMatchObject([{ runtime: 'node', runtime_version: version }]);
+    expect(score.atLeast60.n).toBeGreaterThanOrEqual(6);
+    expect(score.atLeast60.found).toBe(score.atLeast60.n);
+    expect(score.falseSpans).toEqual([]);
+    expect(run.code).toBe(1);
+  });
+
+  it('runs trace', async () => {
+    const target = await startTarget('asyncio', {
+      kinds: ['sleep'],
+      durations: [80],
+      reps: 20,
+      startS: 0.2,
+      seconds: 30,
+    });
+    try {
+      const args = ['attach', String(target.pid), '-d', '3', '--json', '-o', join(folder, version)];
+      const run = await runCli(args, { command: [path] });
+      expect(verdicts(parseReport(run)).map(({ where }) => where[0]?.function)).toEqual([
+        'blocking_sleep',
+      ]);
+      expect(run.code).toBe(1);
+    } finally {
+      await target.stop();
+    }
+  });
+});

@@ -1,0 +1,54 @@
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { openRecording } from '../../src/recording/reader.ts';
+import {
+  startTarget,
+  startTraffic,
+  type TargetName,
+  type TargetOptions,
+} from '../targets/harness.ts';
+import { scoreInput } from '../truth/from-recording.ts';
+import { type Score, score } from '../truth/score.ts';
+import { type Ended, parseReport, type ReportDocument, runCli } from './cli.ts';
+
+/** Requests a second beside the plan when a target is watched under load. */
+const TRAFFIC_RATE = 50;
+
+export interface Watched {
+  readonly run: Ended;
+  readonly report: ReportDocument;
+  readonly score: Score;
+}
+
+/** Starts a target, attaches for so many seconds, and scores the recording against the target's own log. */
+export async function watchTarget(
+  name: TargetName,
+  options: TargetOptions & { readonly watchS: number; readonly traffic?: boolean },
+): Promise<Watched> {
+  const { watchS, traffic = true, ...plan } = options;
+  const folder = mkdtempSync(join(tmpdir(), 'tracewright-e2e-'));
+  const target = await startTarget(name, { seconds: watchS + 15, ...plan });
+  const clients = traffic
+    ? await startTraffic(target.port, { rate: TRAFFIC_RATE, seconds: watchS })
+    : undefined;
+  try {
+    const recording = join(folder, 'recording');
+    const run = await runCli([
+      'attach',
+      String(target.pid),
+      '-d',
+      String(watchS),
+      '--json',
+      '-o',
+      recording,
+    ]);
+    const report = parseReport(run);
+    const view = await openRecording(recording);
+    return { run, report, score: score(scoreInput(view, target.pid, target.truth())) };
+  } finally {
+    await clients?.stop();
+    await target.stop();
+    rmSync(folder, { recursive: true, force: true });
+  }
+}
