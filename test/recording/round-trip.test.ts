@@ -30,10 +30,12 @@ function contents(view: RecordingView): unknown {
     metrics,
     series: metrics.map((name) => view.series(name)),
     histograms: metrics.map((name) => view.histograms(name)),
-    spans: ['tracewright.eventloop.blocked', 'tracewright.eventloop.busy'].map(view.spans),
-    stacks: ['s0', 's1', 's2', 's3', 's4'].map(view.stack),
-    snapshots: ['tasks', 'heap'].map(view.snapshots),
-    events: ['tracewright.note', 'other', 'tracewright.stack'].map(view.events),
+    spans: ['tracewright.eventloop.blocked', 'tracewright.eventloop.busy'].map((name) =>
+      view.spans(name),
+    ),
+    stacks: ['s0', 's1', 's2', 's3', 's4'].map((id) => view.stack(id)),
+    snapshots: ['tasks', 'heap'].map((of) => view.snapshots(of)),
+    events: ['tracewright.note', 'other', 'tracewright.stack'].map((name) => view.events(name)),
   };
 }
 
