@@ -11,7 +11,7 @@ export interface ProcStat {
   /** One letter: R running, S sleeping, D uninterruptible, T stopped, t traced, Z zombie, X dead, I idle kernel thread. */
   readonly state: string;
   readonly parent: number;
-  /** `PF_*` of the kernel; see `KERNEL_THREAD`. */
+  /** `PF_*` of the kernel; see `isKernelThread`. */
   readonly flags: number;
   readonly minorFaults: number;
   readonly majorFaults: number;
@@ -28,7 +28,19 @@ export interface ProcStat {
 }
 
 /** `PF_KTHREAD`, include/linux/sched.h. */
-export const KERNEL_THREAD = 0x0020_0000;
+const KERNEL_THREAD = 0x0020_0000;
+
+export function isKernelThread(stat: Pick<ProcStat, 'flags'>): boolean {
+  return (stat.flags & KERNEL_THREAD) !== 0;
+}
+
+/**
+ * Zombie or dead: its program has ended, whether or not its parent has noticed. A main thread that ended before the others is a
+ * zombie too, but then they still count.
+ */
+export function hasEnded(stat: Pick<ProcStat, 'state' | 'threads'>): boolean {
+  return /^[ZXx]$/.test(stat.state) && stat.threads <= 1;
+}
 
 /** Null when the text is not a `stat` line. */
 export function parseStat(text: string): ProcStat | null {
@@ -87,10 +99,6 @@ export interface ProcStatus {
   readonly permittedCapabilities: bigint;
   /** 0 none, 1 strict, 2 filter. */
   readonly seccomp: number;
-  /** Of this one thread, not of the process. */
-  readonly voluntarySwitches: number | null;
-  /** Of this one thread, not of the process. */
-  readonly involuntarySwitches: number | null;
 }
 
 /** Null when the text holds no `Name:` line. */
@@ -134,9 +142,22 @@ export function parseStatus(text: string): ProcStatus | null {
     effectiveCapabilities: maskOf('CapEff'),
     permittedCapabilities: maskOf('CapPrm'),
     seccomp: numberOf('Seccomp') ?? 0,
-    voluntarySwitches: numberOf('voluntary_ctxt_switches'),
-    involuntarySwitches: numberOf('nonvoluntary_ctxt_switches'),
   };
+}
+
+/** Context switches of one thread. */
+export interface ProcSwitches {
+  readonly voluntary: number;
+  readonly involuntary: number;
+}
+
+/** The two last lines of `status`, without the price of parsing the rest: it is read for every busy thread. */
+export function parseSwitches(status: string): ProcSwitches | null {
+  const match = /^voluntary_ctxt_switches:\s*(\d+)\nnonvoluntary_ctxt_switches:\s*(\d+)/m.exec(
+    status.slice(status.lastIndexOf('\nvoluntary') + 1),
+  );
+  if (match === null) return null;
+  return { voluntary: wholeNumber(match[1]), involuntary: wholeNumber(match[2]) };
 }
 
 /** `/proc/<pid>/task/<tid>/schedstat`: how long one thread ran and waited, since it began. */

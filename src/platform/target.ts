@@ -1,11 +1,10 @@
 import { TraceError } from '../core/errors.ts';
-import { EXIT } from '../core/exit-code.ts';
-import { printable } from '../core/text.ts';
 import type { ProcessTarget, Seconds, TargetInfo } from '../core/types.ts';
 import { elfHeader } from './elf.ts';
-import { ageOf, listProcesses, readCommandLine, readProc, readStat, readStatus } from './proc.ts';
-import { KERNEL_THREAD, type ProcStat } from './proc-parse.ts';
+import { ageOf, readProc, readStat, readStatus } from './proc.ts';
+import { hasEnded, isKernelThread } from './proc-parse.ts';
 import type { Runtime } from './runtime.ts';
+import { ambiguousError, findMatches, noMatchError } from './target-match.ts';
 import {
   architectureError,
   goneError,
@@ -84,16 +83,6 @@ export function targetInfo(found: FoundTarget, runtime: Runtime): TargetInfo {
   };
 }
 
-/** trace and the processes it was started from (shell, sudo, npx): their command lines quote the pattern, so they always match. */
-export function ownFamily(): ReadonlySet<number> {
-  const family = new Set([process.pid]);
-  for (let pid = process.ppid; pid > 0 && !family.has(pid);) {
-    family.add(pid);
-    pid = readStat(pid)?.parent ?? 0;
-  }
-  return family;
-}
-
 function inspectTarget(pid: number): FoundTarget {
   const stat = readStat(pid);
   const status = readStatus(pid);
@@ -102,7 +91,7 @@ function inspectTarget(pid: number): FoundTarget {
     throw threadError(pid, status.threadGroup);
   if (pid === process.pid) throw ownProcessError(pid);
   if (hasEnded(stat)) throw zombieError(pid, stat.parent);
-  if ((stat.flags & KERNEL_THREAD) !== 0) throw kernelThreadError(pid, stat.comm);
+  if (isKernelThread(stat)) throw kernelThreadError(pid, stat.comm);
   const refusal = judgeArchitecture(pid);
   if (refusal !== null) throw refusal;
   const target: ProcessTarget = { kind: 'process', pid, startTicks: stat.startTicks };
@@ -125,10 +114,6 @@ function inspectTarget(pid: number): FoundTarget {
   return found;
 }
 
-function hasEnded(stat: ProcStat): boolean {
-  return stat.state === 'Z' || stat.state === 'X' || stat.state === 'x';
-}
-
 function judgeArchitecture(pid: number): TraceError | null {
   try {
     const header = elfHeader(`/proc/${pid}/exe`);
@@ -145,65 +130,4 @@ function containerOf(pid: number, namespacePids: readonly number[]): string | nu
   if (namespacePids.length <= own) return null;
   const id = /[0-9a-f]{64}/.exec(readProc(`/proc/${pid}/cgroup`) ?? '')?.[0];
   return id === undefined ? 'pid namespace' : id.slice(0, 12);
-}
-
-/** `/…/` and `/…/i` are regular expressions; anything else is found anywhere in the title, whatever its case. */
-function parsePattern(pattern: string): (title: string) => boolean {
-  const shown = printable(pattern, 60);
-  if (pattern === '')
-    throw new TraceError('ERR_MATCH_INVALID', 'the pattern of --match is empty', {
-      exitCode: EXIT.usage,
-      remedy: 'Give a part of the command line, e.g. --match "uvicorn app:main".',
-    });
-  const expression = /^\/(.+)\/([imsu]*)$/s.exec(pattern);
-  if (expression === null) {
-    const wanted = pattern.toLowerCase();
-    return (title) => title.toLowerCase().includes(wanted);
-  }
-  try {
-    const matcher = new RegExp(expression[1] ?? '', expression[2] ?? '');
-    return (title) => matcher.test(title);
-  } catch (error) {
-    throw new TraceError('ERR_MATCH_INVALID', `${shown} is not a regular expression`, {
-      exitCode: EXIT.usage,
-      remedy: 'Correct it, or leave out the slashes to search for the text itself.',
-      cause: error,
-    });
-  }
-}
-
-function findMatches(pattern: string): readonly ProcStat[] {
-  const matches = parsePattern(pattern);
-  const family = ownFamily();
-  return listProcesses().filter((stat) => {
-    if (family.has(stat.pid) || hasEnded(stat) || (stat.flags & KERNEL_THREAD) !== 0) return false;
-    const commandLine = readCommandLine(stat.pid);
-    return matches(commandLine.length === 0 ? stat.comm : commandLine.join(' '));
-  });
-}
-
-function noMatchError(pattern: string): TraceError {
-  return new TraceError('ERR_MATCH_NONE', `no process matches '${printable(pattern, 60)}'`, {
-    exitCode: EXIT.notFound,
-    remedy: 'Run `trace attach` to list what can be attached to, with titles.',
-  });
-}
-
-/** So many hits are listed, the rest counted: what fits above a prompt. */
-const LISTED = 10;
-
-function ambiguousError(pattern: string, hits: readonly ProcStat[]): TraceError {
-  const shown = hits.slice(0, LISTED).map(({ pid, comm, parent }) => {
-    const child = hits.some((other) => other.pid === parent) ? ` (child of ${parent})` : '';
-    return `  ${String(pid).padStart(7)}  ${printable(titleOf(pid, comm), 80)}${child}`;
-  });
-  if (hits.length > LISTED) shown.push(`  and ${hits.length - LISTED} more`);
-  return new TraceError(
-    'ERR_MATCH_SEVERAL',
-    `${hits.length} processes match '${printable(pattern, 60)}'`,
-    {
-      exitCode: EXIT.usage,
-      remedy: `${shown.join('\n')}\nName one by its pid, make the pattern longer, or take each with --all.`,
-    },
-  );
 }

@@ -1,0 +1,109 @@
+import { readdirSync, statSync } from 'node:fs';
+import { KeptFile } from '../../src/platform/proc-kept-file.ts';
+import {
+  type ProcIo,
+  type ProcStat,
+  type ProcStatus,
+  hasEnded,
+  parseIo,
+  parseStat,
+  parseStatus,
+} from '../../src/platform/proc-parse.ts';
+import type { ProcessTarget } from '../../src/core/types.ts';
+import { type ThreadReading, ThreadTable } from './threads.ts';
+
+/** Everything that is read of a process at one moment. */
+export interface ProcessReading {
+  readonly stat: ProcStat;
+  readonly status: ProcStatus;
+  /** Null where the process may not be read so far (another user's). */
+  readonly io: ProcIo | null;
+  /** Null where descriptors may not be counted. */
+  readonly descriptors: number | null;
+  readonly threads: ThreadReading;
+}
+
+/** How a process ended, as far as its zombie still tells. */
+export interface ProcessEnd {
+  /** wait(2) encoding; null when its parent took the status before it could be read. */
+  readonly exitStatus: number | null;
+}
+
+/** `status` lists supplementary groups and allowed cores, which a large machine makes long. */
+const STATUS_CAPACITY = 16 * 1024;
+
+/** Above this many descriptors, listing them (kernels before 6.2) costs 1 ms a thousand, and is done every tenth time only. */
+const LISTED_EACH_TIME = 1000;
+const LISTING_PAUSE = 10;
+
+/** Reads one process again and again through files kept open. Synchronous: 60 µs with 10 threads, 1 µs more an idle thread. */
+export class ProcessReader {
+  readonly #pid: number;
+  readonly #stat: KeptFile | null;
+  readonly #status: KeptFile | null;
+  readonly #io: KeptFile | null;
+  readonly #threads: ThreadTable;
+  #descriptors: number | null = null;
+  #isPermitted = false;
+  #listingsSkipped = LISTING_PAUSE;
+
+  constructor(target: ProcessTarget) {
+    this.#pid = target.pid;
+    const stat = KeptFile.open(`/proc/${target.pid}/stat`);
+    // What was opened by pid stays with the process it was opened for; from here on it only has to be the right one.
+    const isRight = parseStat(stat?.text() ?? '')?.startTicks === target.startTicks;
+    if (!isRight) stat?.close();
+    this.#stat = isRight ? stat : null;
+    this.#status = isRight ? KeptFile.open(`/proc/${target.pid}/status`, STATUS_CAPACITY) : null;
+    this.#io = isRight ? KeptFile.open(`/proc/${target.pid}/io`) : null;
+    this.#threads = new ThreadTable(target.pid);
+  }
+
+  read(): ProcessReading | ProcessEnd {
+    // By path first, by kept file last: when the kept one still answers, the paths meant the same process.
+    this.#countDescriptors();
+    const status = parseStatus(this.#status?.text() ?? '');
+    const threads = this.#threads.read(status?.threads ?? 1);
+    const io = parseIo(this.#io?.text() ?? '');
+    const stat = parseStat(this.#stat?.text() ?? '');
+    if (stat === null || status === null) return { exitStatus: null };
+    // Who may not read `io` is told an exit status of 0, whatever it was.
+    if (hasEnded(stat)) return { exitStatus: this.#isPermitted ? stat.exitStatus : null };
+    this.#isPermitted = io !== null;
+    return { stat, status, io, descriptors: this.#descriptors, threads };
+  }
+
+  close(): void {
+    this.#stat?.close();
+    this.#status?.close();
+    this.#io?.close();
+    this.#threads.close();
+  }
+
+  #countDescriptors(): void {
+    const path = `/proc/${this.#pid}/fd`;
+    try {
+      if (COUNTS_BY_SIZE) {
+        this.#descriptors = statSync(path).size;
+        return;
+      }
+      if ((this.#descriptors ?? 0) > LISTED_EACH_TIME && this.#listingsSkipped++ < LISTING_PAUSE)
+        return;
+      this.#listingsSkipped = 0;
+      this.#descriptors = readdirSync(path).length;
+    } catch {
+      this.#descriptors = null;
+    }
+  }
+}
+
+/** Since Linux 6.2 the size of `/proc/<pid>/fd` is the number of open descriptors (3 µs, and no rights needed); before, 0. */
+const COUNTS_BY_SIZE = hasCountingSize();
+
+function hasCountingSize(): boolean {
+  try {
+    return statSync('/proc/self/fd').size > 0;
+  } catch {
+    return false;
+  }
+}
