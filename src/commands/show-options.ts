@@ -32,8 +32,9 @@ Options:
 Exit codes:
   0    nothing found, or only notes
   1    found something
-  2    wrong usage, or the folder is not a recording this version can read
+  2    wrong usage
   3    no such recording, or no such finding in it
+  5    the recording was written by a newer version
   70   a bug in trace
 
 Examples:

@@ -1,26 +1,26 @@
 import type { Ratio, Seconds } from '../core/types.ts';
 import { formatRatio, formatSeconds } from './format.ts';
-import { outside, pad } from './layout.ts';
+import { clipEnd, displayWidth, outside, pad } from './layout.ts';
 import { Page } from './page.ts';
 import type { Surface } from './style.ts';
 
-/** A process that could be attached to, as the list shows it. */
+/** A process that could be attached to, as the list shows it; what `listCandidates` gives fits. */
 export interface CandidateRow {
-  readonly pid: number;
-  readonly runtime: string;
-  readonly runtimeVersion: string | null;
+  readonly target: { readonly pid: number };
   readonly title: string;
-  /** Of one core; null when it was not measured. */
-  readonly cpu: Ratio | null;
-  readonly age: Seconds | null;
+  readonly runtime: { readonly name: string; readonly version: string | null };
+  readonly user: string;
+  /** Of one core. */
+  readonly cpu: Ratio;
+  readonly age: Seconds;
 }
 
-const COLUMNS = ['PID', 'RUNTIME', 'CPU', 'AGE', 'TITLE'] as const;
+const COLUMNS = ['PID', 'RUNTIME', 'USER', 'CPU', 'AGE', 'TITLE'] as const;
 
 /** The processes as a table, busiest first, and the command that attaches to the first. */
 export function renderCandidates(candidates: readonly CandidateRow[], surface: Surface): string {
   const page = new Page(surface);
-  const sorted = candidates.toSorted((a, b) => (b.cpu ?? 0) - (a.cpu ?? 0) || a.pid - b.pid);
+  const sorted = candidates.toSorted((a, b) => b.cpu - a.cpu || a.target.pid - b.target.pid);
   const [first] = sorted;
   if (first === undefined) {
     page.paragraph('No Python or Node process that this user may look at is running here.');
@@ -28,23 +28,27 @@ export function renderCandidates(candidates: readonly CandidateRow[], surface: S
     return page.toString();
   }
   const rows = sorted.map((one) => [
-    String(one.pid),
-    outside([one.runtime, one.runtimeVersion ?? ''].join(' ').trim(), 24),
-    one.cpu === null ? '' : formatRatio(one.cpu),
-    one.age === null ? '' : formatSeconds(one.age),
+    String(one.target.pid),
+    outside([one.runtime.name, one.runtime.version ?? ''].join(' ').trim(), 24),
+    clipEnd(outside(one.user, 40), 12),
+    formatRatio(one.cpu),
+    formatSeconds(one.age),
     outside(one.title, 300),
   ]);
   const widths = COLUMNS.map((name, i) =>
-    Math.max(name.length, ...rows.map((row) => (row[i] ?? '').length)),
+    Math.max(name.length, ...rows.map((row) => displayWidth(row[i] ?? ''))),
   );
   const write = (cells: readonly string[]) =>
-    // Numbers to the right, so that they can be compared; the title is last and may be cut.
     cells
-      .map((cell, i) => (i === 4 ? cell : pad(cell, widths[i] ?? 0, i === 1 ? 'right' : 'left')))
+      .map((cell, i) => {
+        // The title is last and may be cut; numbers stand to the right, so that they can be compared.
+        if (i === COLUMNS.length - 1) return cell;
+        return pad(cell, widths[i] ?? 0, i === 1 || i === 2 ? 'right' : 'left');
+      })
       .join('  ');
   page.row(page.style.bold(write(COLUMNS)));
   for (const row of rows) page.row(write(row));
   page.gap();
-  page.paragraph(`Watch one of them: trace attach ${first.pid}`);
+  page.paragraph(`Watch one of them: trace attach ${first.target.pid}`);
   return page.toString();
 }

@@ -27,11 +27,13 @@ function processText(report: Report): string {
     return series.length === 1 ? series[0] : undefined;
   };
   const cpu = only(METRIC.cpuUtilization);
+  const waited = only(METRIC.runQueueWait);
   const memory = only(METRIC.memoryUsage);
   const threads = only(METRIC.threads);
   const fds = only(METRIC.fds);
   return sentence([
-    cpu && `CPU ${formatRatio(cpu.p50)} of a core (max ${formatRatio(cpu.max)})`,
+    cpu && `CPU median ${formatRatio(cpu.p50)}, max ${formatRatio(cpu.max)} of a core`,
+    waited && `its main thread waited for one ${formatRatio(waited.p50)} of the time`,
     memory && `RSS ${change(memory, formatBytes)}`,
     threads && `threads ${change(threads, formatCount)}`,
     fds && `descriptors ${change(fds, formatCount)}`,

@@ -42,7 +42,7 @@ const ENDINGS: Readonly<Record<string, string>> = {
   duration: '',
   interrupted: ', until interrupted',
   'target-gone': ', until the target was gone',
-  unknown: ', until trace itself was killed',
+  unknown: '; its end was not recorded',
 };
 
 function writeRun(page: Page, report: Report): void {

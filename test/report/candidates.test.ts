@@ -8,21 +8,28 @@ const surface = { color: false, width: 60, unicode: true } as const;
 describe('the list of candidates', () => {
   it('is a table, busiest first, with the command for the first', () => {
     const rows = [
-      { pid: 99, runtime: 'node', runtimeVersion: null, title: 'node a.js', cpu: null, age: 12 },
       {
-        pid: 4312,
-        runtime: 'python',
-        runtimeVersion: '3.11.7',
+        target: { pid: 99 },
+        runtime: { name: 'node', version: null },
+        title: 'node a.js',
+        user: 'root',
+        cpu: 0,
+        age: 12,
+      },
+      {
+        target: { pid: 4312 },
+        runtime: { name: 'python', version: '3.11.7' },
         title: `uvicorn app:main \u001b[2J${'x'.repeat(200)}`,
+        user: 'a-long-user-name',
         cpu: 0.34,
         age: 262_800,
       },
     ];
     const text = renderCandidates(rows, surface);
     expect(text).toMatchInlineSnapshot(`
-      " PID  RUNTIME         CPU     AGE  TITLE
-      4312  python 3.11.7  34 %  3.04 d  uvicorn app:main \\x1b[2J…
-        99  node                   12 s  node a.js
+      " PID  RUNTIME        USER           CPU     AGE  TITLE
+      4312  python 3.11.7  a-long-user…  34 %  3.04 d  uvicorn ap…
+        99  node           root           0 %    12 s  node a.js
 
       Watch one of them: trace attach 4312
       "

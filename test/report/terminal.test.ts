@@ -69,8 +69,8 @@ describe('the terminal report', () => {
         event-loop came late 2 times: 90 ms not covered, 0.9 % of the run, longest
           60 ms: the sampler waited for a core
 
-      process    CPU 34 % of a core (max 50 %), RSS 120 MiB → 121 MiB, threads 12,
-                 descriptors 24 → 31
+      process    CPU median 34 %, max 50 % of a core, RSS 120 MiB → 121 MiB, threads
+                 12, descriptors 24 → 31
       event loop age of its turn p50 3 ms, p99 7.99 ms, max 8 ms (5 readings)
       watched    10 s from 2026-01-02 03:04:05 UTC
       cost       trace used 1.2 % of a core (and 350 ms of CPU to start); target
@@ -88,8 +88,8 @@ describe('the terminal report', () => {
       "Nothing found: the event loop of pid 4312 (python 3.11.7, uvicorn app:main
       --port 8000) was never seen to stand still for 50 ms in 10 s (5 readings)
 
-      process    CPU 34 % of a core (max 50 %), RSS 120 MiB → 121 MiB, threads 12,
-                 descriptors 24 → 31
+      process    CPU median 34 %, max 50 % of a core, RSS 120 MiB → 121 MiB, threads
+                 12, descriptors 24 → 31
       event loop age of its turn p50 3 ms, p99 7.99 ms, max 8 ms (5 readings)
       watched    10 s from 2026-01-02 03:04:05 UTC
       cost       trace used 1.2 % of a core (and 350 ms of CPU to start); target
@@ -154,7 +154,7 @@ describe('the terminal report', () => {
   it('says that a recording has no end', () => {
     const view = sampleView({ end: null, problems: ['the last line is incomplete'] });
     const text = renderTerminal(buildReport(view, [], { recording }), plain);
-    expect(text).toContain('until trace itself was killed');
+    expect(text).toContain('; its end was not recorded');
     expect(text).toContain('  the last line is incomplete\n');
     expect(text).not.toContain('cost');
   });

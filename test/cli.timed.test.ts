@@ -1,0 +1,70 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { join } from 'node:path';
+import { describe, expect, it } from 'vitest';
+
+const MAIN = join(import.meta.dirname, '..', 'dist', 'src', 'main.js');
+
+interface Ended {
+  readonly code: number | null;
+  readonly out: string;
+  readonly err: string;
+}
+
+/** Runs the built program; `readOut: false` closes its stdout before it can write. */
+async function trace(args: readonly string[], readOut = true): Promise<Ended> {
+  const child = spawn(process.execPath, [MAIN, ...args], { stdio: ['ignore', 'pipe', 'pipe'] });
+  let out = '';
+  let err = '';
+  if (readOut) child.stdout.on('data', (chunk: Buffer) => (out += chunk.toString()));
+  else child.stdout.destroy();
+  child.stderr.on('data', (chunk: Buffer) => (err += chunk.toString()));
+  const [code] = (await once(child, 'close')) as [number | null];
+  return { code, out, err };
+}
+
+describe('the built program', () => {
+  it('prints its help and version', async () => {
+    expect(await trace(['--help'])).toMatchObject({ code: 0, err: '' });
+    expect(await trace(['--version'])).toMatchObject({
+      code: 0,
+      out: expect.stringMatching(/^trace \d+\.\d+\.\d+\n$/) as string,
+    });
+  });
+
+  it('sets the exit code of a mistake', async () => {
+    const { code, out, err } = await trace(['attach', '--durration', '1']);
+    expect({ code, out }).toEqual({ code: 2, out: '' });
+    expect(err).toContain('Did you mean --duration?');
+  });
+
+  it('ends quietly when nobody reads its output any more', async () => {
+    expect(await trace(['--help'], false)).toEqual({ code: 0, out: '', err: '' });
+  });
+
+  it('loads nothing for its help but what the help needs', async () => {
+    const child = spawn(process.execPath, [MAIN, 'attach', '--help'], {
+      env: { ...process.env, NODE_DEBUG: 'esm' },
+      stdio: ['ignore', 'ignore', 'pipe'],
+    });
+    let log = '';
+    child.stderr.on('data', (chunk: Buffer) => (log += chunk.toString()));
+    await once(child, 'close');
+    const loaded = [...log.matchAll(/dist\/((?:src|collectors)\/[\w/-]+)\.js/g)].map(([, m]) => m);
+    expect([...new Set(loaded)].sort()).toMatchInlineSnapshot(`
+      [
+        "src/cli",
+        "src/commands/attach-help",
+        "src/commands/attach-options",
+        "src/commands/command",
+        "src/commands/environment",
+        "src/commands/parse",
+        "src/commands/registry",
+        "src/core/errors",
+        "src/core/exit-code",
+        "src/core/text",
+        "src/main",
+      ]
+    `);
+  });
+});
