@@ -58,7 +58,7 @@ describe('stacks of a target with an open inspector', () => {
         join(temporary, 'inspected'),
       ]);
       expect(verdicts(parseReport(run)).map(({ where }) => where[0]?.function)).toEqual([
-        'computeFor',
+        'blockingSpin',
       ]);
     } finally {
       await target.stop();

@@ -128,6 +128,7 @@ function request(port, path) {
 /** The whole life of a target once it listens: says READY, follows the plan, ends the process when its time is up. */
 export async function run(port) {
   const started = mono();
+  const end = started + Number(flags.seconds) * 1e9;
   write({
     type: 'start',
     pid: process.pid,
@@ -141,11 +142,12 @@ export async function run(port) {
   if (Number(flags['plant-s']) > 0) void plant(Number(flags['plant-s']));
   await wait(Number(flags['start-s']) * 1000);
   for (const { pause, kind, ms } of steps()) {
+    if (mono() + pause * 1e6 > end) break;
     await wait(pause);
     await request(port, `/work?kind=${kind}&ms=${ms}`);
   }
   process.stdout.write('DONE\n');
-  await wait(Math.max(0, Number(flags.seconds) * 1000 - (mono() - started) / 1e6));
+  await wait(Math.max(0, (end - mono()) / 1e6));
   write({ type: 'end', at_ns: mono(), small, cpu_s: process.cpuUsage().user / 1e6 });
   process.exit(0);
 }

@@ -128,7 +128,7 @@ async def request(port, path):
 async def run(truth, port):
     """The whole life of a target once it listens: says READY, follows the plan, returns when its time is up."""
     arguments = truth.arguments
-    started = time.monotonic()
+    end = time.monotonic() + arguments.seconds
     signal.alarm(int(arguments.seconds) + 10)  # the kernel ends it if the loop no longer can
     print("READY %d %d" % (os.getpid(), port), flush=True)
     if arguments.canary:
@@ -140,10 +140,12 @@ async def run(truth, port):
         background.append(asyncio.ensure_future(plant(truth)))
     await asyncio.sleep(arguments.start_s)
     for pause, kind, ms in steps(arguments):
+        if time.monotonic() + pause > end:
+            break
         await asyncio.sleep(pause)
         await request(port, "/work?kind=%s&ms=%d" % (kind, ms))
     print("DONE", flush=True)
-    await asyncio.sleep(max(0, arguments.seconds - (time.monotonic() - started)))
+    await asyncio.sleep(max(0, end - time.monotonic()))
     for task in background:
         task.cancel()
     truth.close()

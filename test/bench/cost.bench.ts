@@ -1,0 +1,204 @@
+import { readFileSync } from 'node:fs';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { setTimeout as wait } from 'node:timers/promises';
+import { it } from 'vitest';
+import { quantile } from '../../src/core/statistics.ts';
+import { startCli } from '../e2e/cli.ts';
+import {
+  KINDS,
+  startReady,
+  startTarget,
+  startTraffic,
+  type TargetName,
+  TARGETS,
+} from '../targets/harness.ts';
+import { percent, publish, rowsOf, setting, table } from './measurements.ts';
+
+/* What watching costs: trace's own CPU beside a loop that does nothing, and whether the target's memory system notices. */
+
+/** The sampling period of the default threshold (collectors/sampler/sampling-loop.ts). */
+const PERIOD_MS = 12;
+const SETTLE_S = 3;
+const MEASURE_S = setting('TRACEWRIGHT_BENCH_S', 15);
+const USER_HZ = 100;
+
+/** CPU seconds of a process with all its threads. */
+function cpuOf(pid: number): number {
+  const fields = readFileSync(`/proc/${pid}/stat`, 'utf8')
+    .replace(/^.*\) /s, '')
+    .split(' ');
+  return (Number(fields[11]) + Number(fields[12])) / USER_HZ;
+}
+
+interface CpuRow {
+  readonly name: TargetName;
+  readonly mode: string;
+  readonly startupCpu: number;
+  readonly own: number;
+  readonly empty: number;
+}
+
+const MODES = {
+  healthy: { healthy: true, saturated: false },
+  saturated: { healthy: true, saturated: true },
+  blocking: { healthy: false, saturated: false },
+} as const;
+
+async function measureCpu(name: TargetName, mode: keyof typeof MODES): Promise<CpuRow> {
+  const seconds = SETTLE_S + MEASURE_S + 3;
+  const target = await startTarget(name, {
+    kinds: KINDS,
+    durations: [80],
+    reps: 1000,
+    startS: 0,
+    seconds: seconds + 10,
+    ...MODES[mode],
+  });
+  const traffic = await startTraffic(target.port, { rate: 50, seconds });
+  const floor = await startReady(process.execPath, [
+    join(import.meta.dirname, 'empty-loop.js'),
+    String(PERIOD_MS),
+    String(seconds + 10),
+  ]);
+  const run = startCli([
+    'attach',
+    String(target.pid),
+    '-d',
+    String(seconds),
+    '--no-recording',
+    '--json',
+  ]);
+  await wait(SETTLE_S * 1e3);
+  const before = { at: performance.now(), own: cpuOf(run.pid), empty: cpuOf(floor.pid) };
+  await wait(MEASURE_S * 1e3);
+  const elapsed = (performance.now() - before.at) / 1e3;
+  const row = {
+    name,
+    mode,
+    startupCpu: before.own,
+    own: (cpuOf(run.pid) - before.own) / elapsed,
+    empty: (cpuOf(floor.pid) - before.empty) / elapsed,
+  };
+  await run.ended;
+  await Promise.all([floor.stop(), traffic.stop(), target.stop()]);
+  return row;
+}
+
+it('costs little', async () => {
+  const cases = TARGETS.flatMap((name) =>
+    (Object.keys(MODES) as (keyof typeof MODES)[]).map((mode) => ({ name, mode })),
+  );
+  const rows = await rowsOf('cpu', cases.length, (index) => {
+    const one = cases[index];
+    if (one === undefined) throw new Error('no such case');
+    return measureCpu(one.name, one.mode);
+  });
+  const head = [
+    'target',
+    'mode',
+    'trace, share of a core',
+    `empty loop of ${PERIOD_MS} ms`,
+    'ratio',
+    `CPU-s of the first ${SETTLE_S} s`,
+  ];
+  publish(
+    'Own CPU',
+    `Over ${MEASURE_S} s after the first ${SETTLE_S} s, from /proc/<pid>/stat of trace and of a Node worker that only waits, in the same run. "blocking" blocks 80 ms in every 200 ms.
+
+${table(
+  head,
+  rows.map(({ name, mode, own, empty, startupCpu }) => [
+    name,
+    mode,
+    percent(own, 2),
+    percent(empty, 2),
+    (own / empty).toFixed(2),
+    startupCpu.toFixed(2),
+  ]),
+)}`,
+  );
+});
+
+interface CanaryRow {
+  readonly without: readonly number[];
+  readonly with: readonly number[];
+}
+
+/** Seconds of each stretch with and without trace; the first second after a change belongs to neither. */
+const STRETCH_S = 8;
+const CHANGE_S = 2;
+
+async function measureCanary(): Promise<CanaryRow> {
+  const folder = mkdtempSync(join(tmpdir(), 'tracewright-canary-'));
+  const file = join(folder, 'canary');
+  const seconds = 4 * (STRETCH_S + CHANGE_S) + 4;
+  const target = await startTarget('asyncio', {
+    kinds: ['sleep'],
+    durations: [80],
+    reps: 1000,
+    startS: 0,
+    seconds,
+    canary: file,
+  });
+  const stretches: { from: number; to: number; attached: boolean }[] = [];
+  // ABBA: off, on, on, off, so that a drift of the machine falls on both alike.
+  for (const attached of [false, true, true, false]) {
+    const run = attached
+      ? startCli([
+          'attach',
+          String(target.pid),
+          '-d',
+          String(STRETCH_S + CHANGE_S),
+          '--no-recording',
+          '--json',
+        ])
+      : undefined;
+    await wait(CHANGE_S * 1e3);
+    const from = Number(process.hrtime.bigint());
+    await wait((STRETCH_S - 1) * 1e3);
+    stretches.push({ from, to: Number(process.hrtime.bigint()), attached });
+    await (run?.ended ?? wait(1e3));
+  }
+  await target.exited;
+  const bytes = readFileSync(file);
+  const numbers = new BigInt64Array(bytes.buffer, bytes.byteOffset, bytes.byteLength / 8);
+  const latencies: { without: number[]; with: number[] } = { without: [], with: [] };
+  for (let i = 0; i + 1 < numbers.length; i += 2) {
+    const start = Number(numbers[i]);
+    const stretch = stretches.find(({ from, to }) => start >= from && start < to);
+    if (stretch !== undefined)
+      latencies[stretch.attached ? 'with' : 'without'].push(Number(numbers[i + 1]) / 1e9);
+  }
+  await target.stop();
+  rmSync(folder, { recursive: true });
+  return { without: summary(latencies.without), with: summary(latencies.with) };
+}
+
+const QUANTILES = [0.5, 0.99, 0.999, 1];
+function summary(latencies: readonly number[]): number[] {
+  const sorted = Float64Array.from(latencies).sort();
+  return [sorted.length, ...QUANTILES.map((q) => quantile(sorted, q) * 1e6)];
+}
+
+it('does not hold up the memory of the target', async () => {
+  const rows = await rowsOf('canary', setting('TRACEWRIGHT_BENCH_CANARY', 3), measureCanary);
+  const head = ['run', 'trace', 'rounds', 'median', 'p99', 'p99.9', 'worst'];
+  const cells = (values: readonly number[]): string[] => [
+    String(values[0]),
+    ...values.slice(1).map((value) => `${value.toFixed(0)} µs`),
+  ];
+  publish(
+    'Canary inside the target',
+    `A thread of the target maps 16 pages, touches each and unmaps them, 2,000 times a second, while the loop blocks 80 ms in every 200 ms (so that stacks are read all the time). Stretches of ${STRETCH_S - 1} s in the order without, with, with, without.
+
+${table(
+  head,
+  rows.flatMap((row, index) => [
+    [String(index + 1), 'without', ...cells(row.without)],
+    [String(index + 1), 'with', ...cells(row.with)],
+  ]),
+)}`,
+  );
+});
