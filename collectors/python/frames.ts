@@ -8,18 +8,94 @@ const PAGE = 4096;
 /** `_PyInterpreterFrame.owner` of 3.12 and 3.13 for the frame that only marks an entry from C. */
 const OWNED_BY_C_STACK = 3;
 
+/** Some of a thread's frames, innermost first, as flat arrays of addresses. Valid until the next reading. */
+export interface FrameList {
+  /** The arrays hold frames from `first` (the innermost that is known) to `depth` − 1. */
+  readonly first: number;
+  readonly depth: number;
+  /** Whether outer frames are missing, beyond FRAME_LIMIT. */
+  readonly truncated: boolean;
+  readonly address: Float64Array;
+  readonly code: Float64Array;
+  /** As stored in the frame: an index up to 3.10, a pointer into the code object since. */
+  readonly instruction: Float64Array;
+  readonly previous: Float64Array;
+}
+
+/** Reads the frames of a running thread, so that what is given was its stack at one moment. */
+export class SteadyFrames {
+  #latest: FrameWalk;
+  #before: FrameWalk;
+  #hasBefore = false;
+  #hasLatest = false;
+
+  constructor(objects: PythonObjects) {
+    this.#latest = new FrameWalk(objects);
+    this.#before = new FrameWalk(objects);
+  }
+
+  /** Forgets earlier walks: what follows is about another thread or another moment. */
+  begin(): void {
+    this.#hasLatest = false;
+    this.#hasBefore = false;
+  }
+
+  /**
+   * Walks once. Gives the frames if the innermost one was the same before and after, running the same code for the same caller;
+   * throws Unsound `moved` if not, Unsound or MemoryError for what cannot be a stack although the thread held still.
+   */
+  walk(topFrame: () => number): FrameList {
+    [this.#latest, this.#before] = [this.#before, this.#latest];
+    this.#hasBefore = this.#hasLatest;
+    this.#hasLatest = false;
+    const top = topFrame();
+    try {
+      this.#latest.walk(top);
+    } catch (error) {
+      // The remains of a frame that was left meanwhile lead anywhere.
+      if (topFrame() !== top) throw new Unsound('moved');
+      throw error;
+    }
+    this.#hasLatest = true;
+    if (topFrame() !== top || !this.#latest.isTopUnchanged()) throw new Unsound('moved');
+    return this.#latest;
+  }
+
+  /**
+   * For a thread that never holds still: the outer frames on which the last two walks agree, which lasted while the calls inside
+   * them came and went. Null when the two share none, or were not both completed.
+   */
+  agreed(): FrameList | null {
+    const [now, before] = [this.#latest, this.#before];
+    if (!this.#hasLatest || !this.#hasBefore || now.truncated || before.truncated) return null;
+    const shift = before.depth - now.depth;
+    let first = now.depth;
+    for (let i = now.depth - 1; i >= 0 && i + shift >= 0; i--) {
+      const isSame =
+        now.address[i] === before.address[i + shift] &&
+        now.code[i] === before.code[i + shift] &&
+        now.previous[i] === before.previous[i + shift];
+      if (!isSame) break;
+      first = i;
+      // It went on to another instruction, so whatever it called is over.
+      if (now.instruction[i] !== before.instruction[i + shift]) break;
+    }
+    if (first === now.depth) return null;
+    now.first = first;
+    return now;
+  }
+}
+
 /**
- * Walks one thread's frames into flat arrays, innermost first: addresses only, no names, so that the walk is over within
- * microseconds and the chance that the thread moved meanwhile is small.
+ * One walk along a thread's frames: addresses only, no names, so that it is over within microseconds and the chance that the
+ * thread moved meanwhile is small.
  */
-export class FrameWalker {
-  /** Frames found by the last walk; the arrays hold this many. */
+class FrameWalk implements FrameList {
+  first = 0;
   depth = 0;
-  /** Whether the last walk stopped at FRAME_LIMIT. */
   truncated = false;
   readonly address: Float64Array = new Float64Array(FRAME_LIMIT);
   readonly code: Float64Array = new Float64Array(FRAME_LIMIT);
-  /** As stored in the frame: an index up to 3.10, a pointer into the code object since. */
   readonly instruction: Float64Array = new Float64Array(FRAME_LIMIT);
   readonly previous: Float64Array = new Float64Array(FRAME_LIMIT);
 
@@ -41,6 +117,7 @@ export class FrameWalker {
 
   /** Follows the chain from the innermost frame. Throws Unsound or MemoryError. */
   walk(top: number): void {
+    this.first = 0;
     this.depth = 0;
     this.truncated = false;
     this.#windowEnd = 0;
@@ -74,8 +151,11 @@ export class FrameWalker {
 
   /** Notes one frame and gives the address of its caller, 0 at the end. */
   #take(address: number): number {
-    const { frame, minor } = this.#objects.table;
+    const { frame, minor, object } = this.#objects.table;
     const at = this.#locate(address);
+    // A frame object that was left has no references, and its link to the caller is cut: what follows is not the stack.
+    if (frame.owner === null && pointerAt(this.#window, at + object.references) === 0)
+      throw new Unsound('moved');
     const previous = pointerAt(this.#window, at + frame.previous);
     if (frame.owner !== null) {
       const owner = this.#window.readUInt8(at + frame.owner);

@@ -1,7 +1,7 @@
 import { readlinkSync } from 'node:fs';
 import { basename } from 'node:path';
 import { ELF_MACHINE, elfHeader, elfSymbols } from '../../src/platform/elf.ts';
-import type { MemoryMap } from '../../src/platform/memory.ts';
+import { MemoryError, type MemoryMap } from '../../src/platform/memory.ts';
 import type { PythonSymbols } from './objects.ts';
 
 /**
@@ -22,6 +22,23 @@ export interface PythonRefusal {
 export function refuse(code: RefusalCode, reason: string, remedy: string | null): PythonRefusal {
   return { ok: false, code, reason, remedy };
 }
+
+/** The refusal for an error met on the way to the target's memory; what is a bug of ours is thrown on. */
+export function refusalOf(error: unknown): PythonRefusal {
+  const code = error instanceof Error && 'code' in error ? error.code : null;
+  if (code === 'EACCES' || code === 'EPERM')
+    return refuse(
+      'permission',
+      `its memory may not be read (${code})`,
+      'Run trace as the user of the process, or as root.',
+    );
+  if (code === 'ENOENT' || code === 'ESRCH') return refuse('gone', 'the process is gone', null);
+  if (error instanceof MemoryError)
+    return refuse('gone', 'its memory went away while it was being read', null);
+  throw error;
+}
+
+const NOT_PYTHON = refuse('not-python', 'no CPython interpreter is loaded in this process', null);
 
 /** The file of a process that holds the interpreter, and where its variables lie at run time. */
 export interface PythonImage {
@@ -59,7 +76,7 @@ export function findImage(
     if (found.ok) return found;
     refusal ??= found;
   }
-  return refusal ?? refuse('not-python', 'no CPython interpreter is loaded in this process', null);
+  return refusal ?? NOT_PYTHON;
 }
 
 /** First mappings of the files that may hold the interpreter, the likeliest first. */
@@ -130,11 +147,13 @@ function withoutRuntime(path: string): PythonRefusal {
     version !== null && (version[1] === '2' || (version[1] === '3' && Number(version[2]) < 8));
   return isOld
     ? refuse('unsupported', `Python ${version[1]}.${version[2]} is older than 3.8`, null)
-    : refuse(
-        'not-python',
-        `no CPython runtime in ${path} (its symbol _PyRuntime is not there)`,
-        null,
-      );
+    : version === null
+      ? NOT_PYTHON
+      : refuse(
+          'not-python',
+          `${path} has no symbol _PyRuntime: it is not CPython, or stripped of its exports`,
+          null,
+        );
 }
 
 /** The mapped file as we can open it: in the target's root, or by the mapping when it was deleted since. */

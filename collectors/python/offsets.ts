@@ -50,7 +50,12 @@ export interface OffsetTable {
     /** co_lnotab up to 3.9. */
     readonly lineTable: number;
   };
-  readonly object: { readonly type: number; readonly size: number; readonly typeName: number };
+  readonly object: {
+    readonly references: number;
+    readonly type: number;
+    readonly size: number;
+    readonly typeName: number;
+  };
   readonly unicode: {
     readonly length: number;
     readonly state: number;
@@ -89,4 +94,60 @@ export interface SelfDescription {
   readonly codeLineTable: number;
   readonly codeLocalNames: number;
   readonly codeBytecode: number;
+}
+
+/** No offset of ours is larger; a self-description that says so is not one. */
+const OFFSET_LIMIT = 1024 * 1024;
+
+/**
+ * The table with what the process itself states (`stated` gives the 64-bit number at a position of its `_Py_DebugOffsets`) in place
+ * of what the headers said.
+ */
+export function correctedTable(
+  table: OffsetTable,
+  stated: (position: number) => number,
+): OffsetTable {
+  const where = table.selfDescription;
+  if (where === null) return table;
+  const says = (position: number, ours: number): number => {
+    const theirs = stated(position);
+    return theirs < OFFSET_LIMIT ? theirs : ours;
+  };
+  const { interpreter, gil, thread, frame, code } = table;
+  return {
+    ...table,
+    runtime: {
+      interpretersHead: says(where.interpretersHead, table.runtime.interpretersHead),
+    },
+    interpreter: {
+      next: says(where.interpreterNext, interpreter.next),
+      threadsHead: says(where.threadsHead, interpreter.threadsHead),
+    },
+    gil: { ...gil, pointer: says(where.gilPointer, gil.pointer ?? 0) },
+    thread: {
+      ...thread,
+      previous: says(where.threadPrevious, thread.previous),
+      next: says(where.threadNext, thread.next),
+      interpreter: says(where.threadInterpreter, thread.interpreter),
+      currentFrame: says(where.currentFrame, thread.currentFrame),
+      nativeThreadId: says(where.nativeThreadId, thread.nativeThreadId ?? 0),
+    },
+    frame: {
+      code: says(where.frameCode, frame.code),
+      instruction: says(where.frameInstruction, frame.instruction),
+      previous: says(where.framePrevious, frame.previous),
+      owner: says(where.frameOwner, frame.owner ?? 0),
+      locals: says(where.frameLocals, frame.locals),
+    },
+    code: {
+      ...code,
+      firstLine: says(where.codeFirstLine, code.firstLine),
+      filename: says(where.codeFilename, code.filename),
+      name: says(where.codeName, code.name),
+      qualifiedName: says(where.codeQualifiedName, code.qualifiedName ?? 0),
+      localNames: says(where.codeLocalNames, code.localNames),
+      bytecode: says(where.codeBytecode, code.bytecode),
+      lineTable: says(where.codeLineTable, code.lineTable),
+    },
+  };
 }

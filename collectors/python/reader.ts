@@ -1,46 +1,27 @@
 import type { Frame } from '../../src/core/types.ts';
 import { MemoryError, ProcessMemory, readMaps } from '../../src/platform/memory.ts';
 import { CodeObjects, type Code } from './code-objects.ts';
-import { FrameWalker } from './frames.ts';
-import { findImage, refuse, type PythonRefusal } from './locate.ts';
+import { SteadyFrames, type FrameList } from './frames.ts';
+import { findImage, refusalOf, refuse, type PythonRefusal } from './locate.ts';
 import { PythonObjects, Unsound, type Doubt } from './objects.ts';
-import { ThreadIds, ThreadStates, type ThreadState } from './thread-states.ts';
+import {
+  ThreadIds,
+  ThreadStates,
+  type ThreadState,
+  type LoopThread,
+  type PythonThread,
+  type ReadCounters,
+} from './thread-states.ts';
 import { AsyncioTurnProbe, isLoop, type FrameSource, type TurnProbe } from './turn-probe.ts';
 import { identifyVersion, unverified } from './version.ts';
 
-/** Tries to see one thread hold still; a fast-moving one needs two on average. */
+/** Tries to see one thread hold still (some 20 µs each): functions that last 10 µs nearly always do, those under 1 µs seldom. */
 const ATTEMPTS = 5;
+/** Tries, those included, until two walks agree on the outer frames of a thread that never held still. */
+const AGREEMENT_ATTEMPTS = 15;
+
 /** Tries to make sense of the whole process when attaching, while it may be busy starting threads. */
 const OPENING_ATTEMPTS = 20;
-
-/** One thread of a Python process at one moment. */
-export interface PythonThread {
-  /** As in our `/proc/<pid>/task`. */
-  readonly tid: number;
-  readonly holdsGil: boolean;
-  /** Innermost first; empty when the thread runs no Python code, or when `state` is not `ok`. */
-  readonly frames: readonly Frame[];
-  /** Whether frames beyond FRAME_LIMIT are missing at the outer end. */
-  readonly truncated: boolean;
-  /** `moved`: never still for long enough; `unreadable`: what was read could not be true, or could not be read. */
-  readonly state: 'ok' | 'moved' | 'unreadable';
-}
-
-/** How reading went so far. */
-export interface ReadCounters {
-  /** Stacks asked for, one a thread. */
-  readonly reads: number;
-  /** Attempts beyond the first. */
-  readonly retries: number;
-  /** Stacks not reported, by the doubt that remained after the last attempt. */
-  readonly rejected: Readonly<Record<Doubt, number>>;
-}
-
-/** A thread that runs an event loop of stock asyncio. */
-export interface LoopThread {
-  readonly tid: number;
-  readonly kind: 'asyncio';
-}
 
 export type OpenedPython = { readonly ok: true; readonly reader: PythonReader } | PythonRefusal;
 
@@ -73,20 +54,6 @@ export function openPython(pid: number): OpenedPython {
   }
 }
 
-function refusalOf(error: unknown): PythonRefusal {
-  const code = error instanceof Error && 'code' in error ? error.code : null;
-  if (code === 'EACCES' || code === 'EPERM')
-    return refuse(
-      'permission',
-      `its memory may not be read (${code})`,
-      'Run trace as the user of the process, or as root.',
-    );
-  if (code === 'ENOENT' || code === 'ESRCH') return refuse('gone', 'the process is gone', null);
-  if (error instanceof MemoryError)
-    return refuse('gone', 'its memory went away while it was being read', null);
-  throw error;
-}
-
 /** Checks that the lists of threads and their stacks can be followed. */
 function holdsTogether(reader: PythonReader): boolean {
   for (let attempt = 0; attempt < OPENING_ATTEMPTS; attempt++) {
@@ -106,7 +73,7 @@ export class PythonReader implements FrameSource {
   readonly minor: number;
   readonly objects: PythonObjects;
   readonly #states: ThreadStates;
-  readonly #walker: FrameWalker;
+  readonly #steady: SteadyFrames;
   readonly #codes: CodeObjects;
   readonly #close: () => void;
   readonly #rejected: Record<Doubt, number> = {
@@ -120,6 +87,7 @@ export class PythonReader implements FrameSource {
   };
   #reads = 0;
   #retries = 0;
+  #partial = 0;
   #doubt: Doubt = 'memory';
 
   /** Use `openPython`, which verifies that `objects` describes the process. */
@@ -132,34 +100,36 @@ export class PythonReader implements FrameSource {
     this.minor = objects.table.minor;
     this.objects = objects;
     this.#states = new ThreadStates(objects, new ThreadIds(pid));
-    this.#walker = new FrameWalker(objects);
+    this.#steady = new SteadyFrames(objects);
     this.#codes = new CodeObjects(objects);
     this.#close = close;
   }
 
   get counters(): ReadCounters {
-    return { reads: this.#reads, retries: this.#retries, rejected: { ...this.#rejected } };
+    return {
+      reads: this.#reads,
+      retries: this.#retries,
+      partial: this.#partial,
+      rejected: { ...this.#rejected },
+    };
   }
 
   /** Every thread that has run Python code, each read at its own moment. Empty when the process cannot be read (it ended). */
   threads(): readonly PythonThread[] {
-    const states = this.#attempt(() => this.#states.list());
-    return (states ?? []).map((state) => this.#thread(state));
+    return this.#list().map((state) => this.#thread(state));
   }
 
   /** One thread, at a cost that suits sampling; null when `tid` has no Python state. */
   stack(tid: number): PythonThread | null {
-    const state = this.#attempt(() => ({ found: this.#states.find(tid) }));
-    if (state === null)
-      return { tid, holdsGil: false, frames: [], truncated: false, state: 'unreadable' };
+    const state = this.#attempt(() => ({ found: this.#states.find(tid) })) ?? this.#reject();
+    if (state === null) return this.#withoutFrames(tid);
     return state.found === null ? null : this.#thread(state.found);
   }
 
   /** The threads that run a stock asyncio loop, in a turn or between two. */
   loopThreads(): readonly LoopThread[] {
-    const states = this.#attempt(() => this.#states.list()) ?? [];
-    return states
-      .filter((state) => this.#read(state, () => this.#isLoop()) === true)
+    return this.#list()
+      .filter((state) => this.#read(state, (frames) => this.#isLoop(frames)) === true)
       .map(({ tid }) => ({ tid, kind: 'asyncio' }));
   }
 
@@ -168,10 +138,10 @@ export class PythonReader implements FrameSource {
     return new AsyncioTurnProbe(this, tid);
   }
 
-  /** The frames of a thread as addresses, valid until the next reading; null when they could not be had. */
-  stableWalk(tid: number): FrameWalker | null {
-    const state = this.#attempt(() => this.#states.find(tid));
-    return state === null ? null : this.#read(state, () => this.#walker);
+  /** The frames of a thread that are known to be live; null when they could not be had. */
+  framesOf(tid: number): FrameList | null {
+    const state = this.#attempt(() => ({ found: this.#states.find(tid) }))?.found ?? null;
+    return state === null ? null : this.#read(state, (frames) => frames);
   }
 
   codeAt(address: number): Code {
@@ -182,63 +152,90 @@ export class PythonReader implements FrameSource {
     this.#close();
   }
 
+  #list(): readonly ThreadState[] {
+    return this.#attempt(() => this.#states.list()) ?? this.#reject() ?? [];
+  }
+
   #thread(state: ThreadState): PythonThread {
-    let holdsGil = false;
-    const frames = this.#read(state, () => {
-      holdsGil = this.#states.holdsGil(state);
-      return this.#frames();
-    });
+    const read = this.#read(state, (list) => ({
+      holdsGil: this.#states.holdsGil(state),
+      frames: this.#named(list),
+      truncated: list.truncated,
+      partial: list.first > 0,
+    }));
+    return read === null
+      ? this.#withoutFrames(state.tid)
+      : { tid: state.tid, ...read, state: 'ok' };
+  }
+
+  #withoutFrames(tid: number): PythonThread {
     return {
-      tid: state.tid,
-      holdsGil,
-      frames: frames ?? [],
-      truncated: frames !== null && this.#walker.truncated,
-      state: frames !== null ? 'ok' : this.#doubt === 'moved' ? 'moved' : 'unreadable',
+      tid,
+      holdsGil: false,
+      frames: [],
+      truncated: false,
+      partial: false,
+      state: this.#doubt === 'moved' ? 'moved' : 'unreadable',
     };
   }
 
-  /** Walks a thread's frames, makes sure that it did not move meanwhile, and gives what `use` makes of them. */
-  #read<T>(state: ThreadState, use: () => T): T | null {
-    return this.#attempt(() => {
-      const top = this.#states.topFrame(state.address);
-      this.#walker.walk(top);
-      if (this.#states.topFrame(state.address) !== top || !this.#walker.isTopUnchanged())
-        throw new Unsound('moved');
-      return use();
-    });
-  }
-
-  #frames(): readonly Frame[] {
-    const { code, instruction, depth } = this.#walker;
+  #named({ first, depth, code, instruction }: FrameList): readonly Frame[] {
     const frames: Frame[] = [];
-    for (let i = 0; i < depth; i++)
+    for (let i = first; i < depth; i++)
       frames.push(this.#codes.frame(code[i] ?? 0, instruction[i] ?? 0));
     return frames;
   }
 
-  #isLoop(): boolean {
-    const { code, depth } = this.#walker;
-    for (let i = 0; i < depth; i++) if (isLoop(this.#codes.at(code[i] ?? 0))) return true;
+  #isLoop({ first, depth, code }: FrameList): boolean {
+    for (let i = first; i < depth; i++) if (isLoop(this.#codes.at(code[i] ?? 0))) return true;
     return false;
   }
 
-  /** Runs one reading until it is sound, a few times at most; null, and counted, when it never was. */
-  #attempt<T>(reading: () => T): T | null {
+  /** Gives what `use` makes of a thread's frames: all of them, or else those that lasted through two walks. */
+  #read<T>(state: ThreadState, use: (frames: FrameList) => T): T | null {
     this.#reads++;
-    for (let attempt = 1; ; attempt++) {
-      this.objects.memory.forget();
-      this.#codes.begin();
-      try {
-        return reading();
-      } catch (error) {
-        if (error instanceof Unsound) this.#doubt = error.doubt;
-        else if (error instanceof MemoryError) this.#doubt = 'memory';
-        else throw error;
-      }
-      if (attempt === ATTEMPTS) break;
-      this.#retries++;
+    this.#steady.begin();
+    const topFrame = (): number => this.#states.topFrame(state.address);
+    for (let attempt = 1; attempt <= AGREEMENT_ATTEMPTS; attempt++) {
+      if (attempt > 1) this.#retries++;
+      const whole = this.#once(() => use(this.#steady.walk(topFrame)));
+      if (whole !== null) return whole;
+      if (attempt < ATTEMPTS) continue;
+      const outer = this.#steady.agreed();
+      const result = outer === null ? null : this.#once(() => use(outer));
+      if (result === null) continue;
+      this.#partial++;
+      return result;
     }
+    return this.#reject();
+  }
+
+  #reject(): null {
     this.#rejected[this.#doubt]++;
     return null;
+  }
+
+  /** Runs one reading until it is sound, a few times at most; null when it never was. */
+  #attempt<T>(reading: () => T): T | null {
+    for (let attempt = 1; attempt <= ATTEMPTS; attempt++) {
+      if (attempt > 1) this.#retries++;
+      const result = this.#once(reading);
+      if (result !== null) return result;
+    }
+    return null;
+  }
+
+  /** One reading, from memory as it is now; null when it was not sound, for the reason in `#doubt`. */
+  #once<T>(reading: () => T): T | null {
+    this.objects.memory.forget();
+    this.#codes.begin();
+    try {
+      return reading();
+    } catch (error) {
+      if (error instanceof Unsound) this.#doubt = error.doubt;
+      else if (error instanceof MemoryError) this.#doubt = 'memory';
+      else throw error;
+      return null;
+    }
   }
 }

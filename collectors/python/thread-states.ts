@@ -1,6 +1,7 @@
 import { readdirSync, readFileSync } from 'node:fs';
+import type { Frame } from '../../src/core/types.ts';
 import { pointerAt } from '../../src/platform/memory.ts';
-import { isAddress, Unsound, type PythonObjects } from './objects.ts';
+import { isAddress, Unsound, type Doubt, type PythonObjects } from './objects.ts';
 
 /** Longer lists are not lists: Linux allows some 32 000 threads, CPython services have tens, sub-interpreters are fewer still. */
 const THREAD_LIMIT = 32_768;
@@ -10,6 +11,39 @@ const INTERPRETER_LIMIT = 1024;
  * CPython keeps only pthread_self(), which is the address of that struct.
  */
 const PTHREAD_TID = 0x2d0;
+
+/** One thread of a Python process at one moment. */
+export interface PythonThread {
+  /** As in our `/proc/<pid>/task`. */
+  readonly tid: number;
+  readonly holdsGil: boolean;
+  /** Innermost first; empty when the thread runs no Python code, or when `state` is not `ok`. */
+  readonly frames: readonly Frame[];
+  /** Whether frames beyond FRAME_LIMIT are missing at the outer end. */
+  readonly truncated: boolean;
+  /** Whether frames are missing at the inner end: calls of a few microseconds that came and went while the others lasted. */
+  readonly partial: boolean;
+  /** `moved`: nothing of it was still for long enough; `unreadable`: what was read could not be true, or could not be read. */
+  readonly state: 'ok' | 'moved' | 'unreadable';
+}
+
+/** How reading went so far. */
+export interface ReadCounters {
+  /** Stacks asked for, one a thread. */
+  readonly reads: number;
+  /** Attempts beyond the first. */
+  readonly retries: number;
+  /** Stacks reported without their innermost, short-lived calls. */
+  readonly partial: number;
+  /** Stacks not reported, by the doubt that remained after the last attempt. */
+  readonly rejected: Readonly<Record<Doubt, number>>;
+}
+
+/** A thread that runs an event loop of stock asyncio. */
+export interface LoopThread {
+  readonly tid: number;
+  readonly kind: 'asyncio';
+}
 
 /** One PyThreadState: a thread as one interpreter of the process sees it. */
 export interface ThreadState {

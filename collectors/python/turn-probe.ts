@@ -1,7 +1,7 @@
 import { pointerAt } from '../../src/platform/memory.ts';
 import type { Seconds } from '../../src/core/types.ts';
 import type { Code } from './code-objects.ts';
-import type { FrameWalker } from './frames.ts';
+import type { FrameList } from './frames.ts';
 import { isAddress, type PythonObjects } from './objects.ts';
 
 /**
@@ -30,10 +30,11 @@ export interface TurnProbe {
   confirm(): boolean;
 }
 
-/** What the probe needs of the reader: a walk of the thread's frames that was seen to be stable, or null. */
+/** What the probe needs of the reader. */
 export interface FrameSource {
   readonly objects: PythonObjects;
-  stableWalk(tid: number): FrameWalker | null;
+  /** The frames of a thread that are known to be live; null when they could not be had. */
+  framesOf(tid: number): FrameList | null;
   codeAt(address: number): Code;
 }
 
@@ -102,10 +103,10 @@ export class AsyncioTurnProbe implements TurnProbe {
   confirm(): boolean {
     const found = this.#found;
     if (found === null) return false;
-    const walk = this.#source.stableWalk(this.#tid);
-    if (walk === null) return false;
-    for (let i = 0; i < walk.depth; i++) {
-      if (walk.address[i] === found.address) return walk.code[i] === found.code;
+    const frames = this.#source.framesOf(this.#tid);
+    if (frames === null) return false;
+    for (let i = frames.first; i < frames.depth; i++) {
+      if (frames.address[i] === found.address) return frames.code[i] === found.code;
     }
     return false;
   }
@@ -121,10 +122,10 @@ export class AsyncioTurnProbe implements TurnProbe {
   }
 
   #find(): Found | null {
-    const walk = this.#source.stableWalk(this.#tid);
-    if (walk === null) return null;
-    for (let i = 0; i < walk.depth; i++) {
-      const code = this.#source.codeAt(walk.code[i] ?? 0);
+    const frames = this.#source.framesOf(this.#tid);
+    if (frames === null) return null;
+    for (let i = frames.first; i < frames.depth; i++) {
+      const code = this.#source.codeAt(frames.code[i] ?? 0);
       if (!isTurn(code)) continue;
       const names = code.localNames();
       const slot = (name: string): number => names.indexOf(name);
@@ -132,9 +133,9 @@ export class AsyncioTurnProbe implements TurnProbe {
       const { locals } = this.#source.objects.table.frame;
       const last = Math.max(slot(HANDLE), slot(INDEX), slot(TURN_START));
       const found = {
-        address: walk.address[i] ?? 0,
+        address: frames.address[i] ?? 0,
         code: code.address,
-        previous: walk.previous[i] ?? 0,
+        previous: frames.previous[i] ?? 0,
         handle: locals + slot(HANDLE) * 8,
         index: locals + slot(INDEX) * 8,
         start: locals + slot(TURN_START) * 8,

@@ -2,14 +2,12 @@ import { pointerAt, type MemoryMap } from '../../src/platform/memory.ts';
 import { refuse, type PythonImage, type PythonRefusal } from './locate.ts';
 import type { PythonSymbols, TargetMemory } from './objects.ts';
 import { OFFSET_TABLES } from './offset-tables.ts';
-import type { OffsetTable } from './offsets.ts';
+import { correctedTable, type OffsetTable } from './offsets.ts';
 
 /** First bytes of `_PyRuntime` from 3.13 on (pycore_runtime.h: _Py_Debug_Cookie). */
 const COOKIE = 'xdebugpy';
 /** `free_threaded` in `_Py_DebugOffsets`, the same in 3.13 and 3.14. */
 const FREE_THREADED_OFFSET = 16;
-/** No offset of ours is larger; a self-description that says so is not one. */
-const OFFSET_LIMIT = 1024 * 1024;
 /** The low byte's high half of PY_VERSION_HEX: 0xa alpha, 0xb beta, 0xc candidate, 0xf final. */
 const CANDIDATE = 0xc;
 /** Searched for the version text: CPython's .data and .bss are under 1 MiB. */
@@ -61,7 +59,10 @@ export function identifyVersion(
     );
   const version = hex === null ? (versionText(memory, image, maps) ?? `3.${minor}`) : hexText(hex);
   if (!areTypesNamed(memory, image.symbols, table)) return unverified(version, table);
-  return { ok: true, version, table: describesItself ? corrected(memory, image, table) : table };
+  const corrected = correctedTable(table, (position) =>
+    memory.pointer(image.symbols.runtime + position),
+  );
+  return { ok: true, version, table: describesItself ? corrected : table };
 }
 
 /** The refusal for an interpreter whose memory is not laid out as its version says. */
@@ -127,49 +128,4 @@ function versionText(
     if (match?.[1] !== undefined) return match[1];
   }
   return null;
-}
-
-/** The table with what the process itself states in place of what our headers said. */
-function corrected(memory: TargetMemory, image: PythonImage, table: OffsetTable): OffsetTable {
-  const where = table.selfDescription;
-  if (where === null) return table;
-  const says = (position: number, ours: number): number => {
-    const stated = memory.pointer(image.symbols.runtime + position);
-    return stated < OFFSET_LIMIT ? stated : ours;
-  };
-  const { runtime, interpreter, gil, thread, frame, code } = table;
-  return {
-    ...table,
-    runtime: { interpretersHead: says(where.interpretersHead, runtime.interpretersHead) },
-    interpreter: {
-      next: says(where.interpreterNext, interpreter.next),
-      threadsHead: says(where.threadsHead, interpreter.threadsHead),
-    },
-    gil: { ...gil, pointer: says(where.gilPointer, gil.pointer ?? 0) },
-    thread: {
-      ...thread,
-      previous: says(where.threadPrevious, thread.previous),
-      next: says(where.threadNext, thread.next),
-      interpreter: says(where.threadInterpreter, thread.interpreter),
-      currentFrame: says(where.currentFrame, thread.currentFrame),
-      nativeThreadId: says(where.nativeThreadId, thread.nativeThreadId ?? 0),
-    },
-    frame: {
-      code: says(where.frameCode, frame.code),
-      instruction: says(where.frameInstruction, frame.instruction),
-      previous: says(where.framePrevious, frame.previous),
-      owner: says(where.frameOwner, frame.owner ?? 0),
-      locals: says(where.frameLocals, frame.locals),
-    },
-    code: {
-      ...code,
-      firstLine: says(where.codeFirstLine, code.firstLine),
-      filename: says(where.codeFilename, code.filename),
-      name: says(where.codeName, code.name),
-      qualifiedName: says(where.codeQualifiedName, code.qualifiedName ?? 0),
-      localNames: says(where.codeLocalNames, code.localNames),
-      bytecode: says(where.codeBytecode, code.bytecode),
-      lineTable: says(where.codeLineTable, code.lineTable),
-    },
-  };
 }

@@ -123,6 +123,7 @@ static void print_code(void) {
 
 static void print_objects(void) {
   OPEN("object");
+  FIELD("references", PyObject, ob_refcnt);
   FIELD("type", PyObject, ob_type);
   FIELD("size", PyVarObject, ob_size);
   FIELD("typeName", PyTypeObject, tp_name);
