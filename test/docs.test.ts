@@ -1,0 +1,99 @@
+import { existsSync, readFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+import { describe, expect, it } from 'vitest';
+import { parseAttachOptions } from '../src/commands/attach-options.ts';
+import { flagsOf, parseCommandLine } from '../src/commands/command-line.ts';
+import { VERBS } from '../src/commands/registry.ts';
+import { anchors, examples, localLinks, mentionedFlags, pages, words, type Page } from './docs.ts';
+
+const ROOT = join(import.meta.dirname, '..');
+const all = pages(ROOT);
+const shown = all.flatMap(examples);
+
+function page(path: string): Page {
+  const found = all.find((one) => one.path === path);
+  if (found === undefined) throw new Error(`no page ${path}`);
+  return found;
+}
+
+describe('links', () => {
+  it.each(all.map((one) => [one.path, one] as const))('of %s lead somewhere', (path, one) => {
+    const broken = localLinks(one).filter((link) => {
+      const [file = '', anchor] = link.split('#');
+      const target = file === '' ? path : join(dirname(path), file);
+      if (!existsSync(join(ROOT, target))) return true;
+      return anchor !== undefined && !anchors(page(target)).has(anchor);
+    });
+    expect(broken).toEqual([]);
+  });
+});
+
+describe('examples', () => {
+  it('are there', () => {
+    expect(shown.length).toBeGreaterThan(8);
+  });
+
+  it.each(shown.map(({ page: path, line }) => [path, line] as const))(
+    'of %s parse: %s',
+    async (_, line) => {
+      const [, name, ...args] = words(line);
+      const verb = VERBS.find((one) => one.name === name);
+      if (verb === undefined) {
+        expect(['--help', '--version', 'help']).toContain(name);
+        return;
+      }
+      const { values, positionals } = parseCommandLine(await verb.usage(), args);
+      if (name === 'attach') parseAttachOptions(values, positionals);
+      else expect(positionals).toHaveLength(1);
+    },
+  );
+});
+
+describe('flags', () => {
+  it('mentioned on our pages exist', async () => {
+    const known = new Set(['-V', '--version', '-h', '--help']);
+    for (const verb of VERBS) {
+      for (const flag of flagsOf((await verb.usage()).options)) known.add(flag);
+    }
+    // Docker's, Node's and the package manager's.
+    const foreign = new Set(['--cap-add', '--inspect', '-e']);
+    for (const path of ['README.md', 'docs/attach.md', 'docs/architecture.md', 'SECURITY.md']) {
+      const unknown = mentionedFlags(page(path)).filter(
+        (flag) => !known.has(flag) && !foreign.has(flag),
+      );
+      expect(unknown, path).toEqual([]);
+    }
+  });
+});
+
+describe('docs/dependencies.md', () => {
+  it('names every package of package.json and no other', () => {
+    const manifest = JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8')) as {
+      dependencies: Record<string, string>;
+      devDependencies: Record<string, string>;
+    };
+    const [atRunTime = '', building = ''] = page('docs/dependencies.md').text.split(
+      '## For building and testing',
+    );
+    const rows = (text: string) =>
+      [...text.matchAll(/^\| `([^`]+)` \| [\d.]+ \|/gm)].map(([, name = '']) => name).sort();
+    const [table = ''] = building.split('## Frozen lines');
+    expect(rows(atRunTime)).toEqual(Object.keys(manifest.dependencies).sort());
+    expect(rows(table)).toEqual(Object.keys(manifest.devDependencies).sort());
+  });
+});
+
+describe('exit codes', () => {
+  it('are the same in the help and on the architecture page', async () => {
+    const codes = ['0', '1', '2', '3', '4', '5', '6', '70', '130', '143'];
+    const { HELP } = await import('../src/commands/help.ts');
+    const { attachHelp } = await import('../src/commands/attach-help.ts');
+    const contract = page('docs/architecture.md').text;
+    for (const code of codes) {
+      for (const text of [HELP, attachHelp]) {
+        expect(text).toMatch(new RegExp(`^ {2}(?:.* {2,})?${code} {2,4}\\S`, 'm'));
+      }
+      expect(contract).toMatch(new RegExp(`^\\| (?:\\d+, )?${code}(?:, \\d+)? \\|`, 'm'));
+    }
+  });
+});
