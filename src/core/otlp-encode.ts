@@ -19,8 +19,7 @@ export const SCOPE_NAME = 'tracewright';
 
 /** What all our spans are: work inside one program (opentelemetry-proto, Span.SpanKind). */
 export const SPAN_KIND_INTERNAL = 1;
-const TEMPORALITY_DELTA = 1;
-const TEMPORALITY_CUMULATIVE = 2;
+const TEMPORALITY = { delta: 1, cumulative: 2 } as const;
 /** What every payload of one run shares. */
 export interface EncodeContext {
   readonly start: RunStart;
@@ -87,6 +86,7 @@ export function encodeSpans(spans: readonly Span[], context: EncodeContext): Otl
 export function encodeMetrics(
   points: readonly (Sample | Histogram)[],
   context: EncodeContext,
+  histograms: 'delta' | 'cumulative' = 'delta',
 ): OtlpMetrics {
   const numbers = new Map<string, OtlpNumberPoint[]>();
   const distributions = new Map<string, OtlpExponentialPoint[]>();
@@ -103,7 +103,7 @@ export function encodeMetrics(
       name,
       description: describe(name)?.description ?? '',
       unit: describe(name)?.unit ?? '',
-      exponentialHistogram: { dataPoints, aggregationTemporality: TEMPORALITY_DELTA },
+      exponentialHistogram: { dataPoints, aggregationTemporality: TEMPORALITY[histograms] },
     })),
   ];
   const scope = { name: SCOPE_NAME, version: context.start.toolVersion };
@@ -149,7 +149,7 @@ function numberMetric(
     ...base,
     sum: {
       dataPoints,
-      aggregationTemporality: TEMPORALITY_CUMULATIVE,
+      aggregationTemporality: TEMPORALITY.cumulative,
       isMonotonic: metric.instrument === 'counter',
     },
   };

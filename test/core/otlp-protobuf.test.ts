@@ -43,9 +43,9 @@ describe('protobuf', () => {
       ];
       for (const [signal, payload] of payloads)
         expect(
-          withoutEmptyLists(decodeRequest(signal, encodeProtobuf(payload))),
+          withoutDefaults(decodeRequest(signal, encodeProtobuf(payload))),
           `seed ${seed}`,
-        ).toEqual(withoutEmptyLists(plain(payload)));
+        ).toEqual(withoutDefaults(plain(payload)));
     }
   });
 
@@ -79,24 +79,30 @@ describe('protobuf', () => {
   });
 });
 
-/** An empty list and no list are the same bytes. */
-function withoutEmptyLists(value: unknown): unknown {
-  return without(value, (item) => Array.isArray(item) && item.length === 0);
-}
+/** Members of a `oneof` and `optional` fields: a zero there is a value, and must be on the wire. */
+const PRESENT: ReadonlySet<string> = new Set([
+  'stringValue',
+  'boolValue',
+  'intValue',
+  'doubleValue',
+  'asDouble',
+  'asInt',
+  'sum',
+  'min',
+  'max',
+]);
 
-/** Zeros and empty strings say the same as nothing in proto3; which is written is the writer's choice. */
+/** Elsewhere zeros, empty strings and empty lists say the same as nothing; which is written is the writer's choice. */
 function withoutDefaults(value: unknown): unknown {
-  return without(withoutEmptyLists(value), (item) =>
-    [0, '', '0', false].some((nothing) => item === nothing),
-  );
-}
-
-function without(value: unknown, isNothing: (item: unknown) => boolean): unknown {
-  if (Array.isArray(value)) return value.map((item) => without(item, isNothing));
+  if (Array.isArray(value)) return value.map(withoutDefaults);
   if (typeof value !== 'object' || value === null) return value;
   return Object.fromEntries(
     Object.entries(value)
-      .filter(([, item]) => !isNothing(item))
-      .map(([key, item]) => [key, without(item, isNothing)]),
+      .filter(([key, item]) => PRESENT.has(key) || !isDefault(item))
+      .map(([key, item]) => [key, withoutDefaults(item)]),
   );
+}
+
+function isDefault(item: unknown): boolean {
+  return Array.isArray(item) ? item.length === 0 : [0, '', '0', false].some((n) => item === n);
 }

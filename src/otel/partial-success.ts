@@ -1,0 +1,71 @@
+import { asObject, asString, toNumber } from '../core/otlp-values.ts';
+import type { Answer } from './http.ts';
+
+/** What a receiver took only in part: how many it refused, and why. */
+export interface PartialSuccess {
+  readonly rejected: number;
+  readonly message: string;
+}
+
+const NOTHING: PartialSuccess = { rejected: 0, message: '' };
+const REJECTED_FIELDS = ['rejectedSpans', 'rejectedDataPoints', 'rejectedLogRecords'];
+const WIRE_VARINT = 0;
+const WIRE_FIXED64 = 1;
+const WIRE_LENGTH = 2;
+
+/** Reads the `partial_success` of an export response, JSON or protobuf by its content type. An unreadable one says nothing. */
+export function partialSuccess(answer: Answer): PartialSuccess {
+  return answer.contentType.includes('json') ? fromJson(answer.body) : fromProtobuf(answer.body);
+}
+
+function fromJson(body: Buffer): PartialSuccess {
+  try {
+    const response = asObject(JSON.parse(body.toString('utf8')));
+    const partial = asObject(response?.['partialSuccess']);
+    if (partial === undefined) return NOTHING;
+    const rejected = REJECTED_FIELDS.map((field) => toNumber(partial[field])).find(Boolean) ?? 0;
+    return { rejected, message: asString(partial['errorMessage']) };
+  } catch {
+    return NOTHING;
+  }
+}
+
+/** All three responses are `{ 1: { 1: int64 rejected, 2: string message } }` (collector/…_service.proto). */
+function fromProtobuf(body: Buffer): PartialSuccess {
+  const partial = fieldsOf(body).get(1);
+  if (!Buffer.isBuffer(partial)) return NOTHING;
+  const fields = fieldsOf(partial);
+  const [rejected, message] = [fields.get(1), fields.get(2)];
+  return {
+    rejected: typeof rejected === 'number' ? rejected : 0,
+    message: Buffer.isBuffer(message) ? message.toString('utf8') : '',
+  };
+}
+
+/** The last value of each field; stops at the first byte that cannot be right. */
+function fieldsOf(bytes: Buffer): ReadonlyMap<number, number | Buffer> {
+  const fields = new Map<number, number | Buffer>();
+  let at = 0;
+  const varint = (): number => {
+    let value = 0;
+    for (let scale = 1; at < bytes.length; scale *= 128) {
+      const byte = bytes[at++] ?? 0;
+      value += (byte & 0x7f) * scale;
+      if (byte < 0x80) break;
+    }
+    return value;
+  };
+  while (at < bytes.length) {
+    const tag = varint();
+    const field = Math.floor(tag / 8);
+    const wire = tag % 8;
+    if (wire === WIRE_VARINT) fields.set(field, varint());
+    else if (wire === WIRE_LENGTH) {
+      const length = varint();
+      fields.set(field, bytes.subarray(at, at + length));
+      at += length;
+    } else if (wire === WIRE_FIXED64) at += 8;
+    else break;
+  }
+  return fields;
+}
