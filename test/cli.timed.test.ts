@@ -50,8 +50,10 @@ describe('the built program', () => {
     let log = '';
     child.stderr.on('data', (chunk: Buffer) => (log += chunk.toString()));
     await once(child, 'close');
-    const loaded = [...log.matchAll(/dist\/((?:src|collectors)\/[\w/-]+)\.js/g)].map(([, m]) => m);
-    expect([...new Set(loaded)].sort()).toMatchInlineSnapshot(`
+    const loaded = [...log.matchAll(/dist\/((?:src|collectors)\/[\w/-]+)\.js/g)].map(
+      ([, m = '']) => m,
+    );
+    expect([...new Set(loaded)].sort((a, b) => a.localeCompare(b))).toMatchInlineSnapshot(`
       [
         "src/cli",
         "src/commands/attach-help",

@@ -4,11 +4,24 @@ import { describe, expect, it } from 'vitest';
 import { parseAttachOptions } from '../src/commands/attach-options.ts';
 import { flagsOf, parseCommandLine } from '../src/commands/command-line.ts';
 import { VERBS } from '../src/commands/registry.ts';
-import { anchors, examples, localLinks, mentionedFlags, pages, words, type Page } from './docs.ts';
+import { attachHelp } from '../src/commands/attach-help.ts';
+import { HELP } from '../src/commands/help.ts';
+import { showUsage } from '../src/commands/show-options.ts';
+import {
+  anchors,
+  examples,
+  helpExamples,
+  localLinks,
+  mentionedFlags,
+  pages,
+  words,
+  type Page,
+} from './docs.ts';
 
 const ROOT = join(import.meta.dirname, '..');
 const all = pages(ROOT);
-const shown = all.flatMap(examples);
+const helps = [HELP, attachHelp, showUsage.help].map((text) => ({ path: 'help', text }));
+const shown = [...all.flatMap(examples), ...helps.flatMap(helpExamples)];
 
 function page(path: string): Page {
   const found = all.find((one) => one.path === path);
@@ -84,10 +97,8 @@ describe('docs/dependencies.md', () => {
 });
 
 describe('exit codes', () => {
-  it('are the same in the help and on the architecture page', async () => {
+  it('are the same in the help and on the architecture page', () => {
     const codes = ['0', '1', '2', '3', '4', '5', '6', '70', '130', '143'];
-    const { HELP } = await import('../src/commands/help.ts');
-    const { attachHelp } = await import('../src/commands/attach-help.ts');
     const contract = page('docs/architecture.md').text;
     for (const code of codes) {
       for (const text of [HELP, attachHelp]) {

@@ -29,6 +29,14 @@ export function examples({ path, text }: Page): Example[] {
   );
 }
 
+/** Every command line below `Examples:` of a help text, without variables before it, a pipe or a remark behind it. */
+export function helpExamples({ path, text }: Page): Example[] {
+  const [, below = ''] = text.split(/^Examples:$/m);
+  return [...below.matchAll(/^ {2}(?:[A-Z_]+=\S+ )?(trace\b.*?)(?: \| .*| {2,}.*)?$/gm)].map(
+    ([, line = '']) => ({ page: path, line }),
+  );
+}
+
 /** The words of a command line: spaces separate, single quotes keep together, nothing else is special. */
 export function words(line: string): string[] {
   return [...line.matchAll(/'([^']*)'|(\S+)/g)].map(([, quoted, bare]) => quoted ?? bare ?? '');

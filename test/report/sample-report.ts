@@ -12,6 +12,11 @@ import type {
 /** 2026-01-02 03:04:05 UTC. */
 export const STARTED_AT = 1_767_323_045;
 
+/** What a terminal obeys, without the line feed: none of it may come out of a renderer. */
+export const TERMINAL_CONTROLS =
+  // oxlint-disable-next-line no-control-regex -- these are what is looked for
+  /[\u0000-\u0009\u000b-\u001f\u007f-\u009f\u200b-\u200f\u2028-\u202e\u2066-\u2069]/u;
+
 export const runStart: RunStart = {
   schemaVersion: 1,
   toolVersion: '0.1.0',
