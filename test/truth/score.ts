@@ -66,6 +66,8 @@ const FOUND_OVERLAP: Ratio = 0.5;
 /** The default `--lag-threshold`, and the step above it from which nothing may be missed. */
 const THRESHOLD: Seconds = 0.05;
 const CERTAIN: Seconds = 0.06;
+/** Every wake-up waits a little; only a wait of this share of a block can be what made it one. */
+const STARVED_SHARE: Ratio = 0.1;
 
 interface Interval {
   readonly from: Seconds;
@@ -112,9 +114,10 @@ export function score(input: ScoreInput): Score {
   };
 }
 
-/** Made by the scheduler, not by the function: without the wait for a core it would have been under the threshold. */
+/** Made by the scheduler, not by the function: without a notable wait for a core it would have been under the threshold. */
 function isStarved({ start, end, wait }: TruthBlock): boolean {
-  return end - start >= THRESHOLD && end - start - wait < THRESHOLD;
+  const length = end - start;
+  return length >= THRESHOLD && length - wait < THRESHOLD && wait >= STARVED_SHARE * length;
 }
 
 function judge(block: TruthBlock, when: Interval, spans: readonly SeenSpan[]): Judged {
