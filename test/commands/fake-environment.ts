@@ -31,7 +31,7 @@ export function fakeEnvironment(
     out: () => written.out,
     err: () => written.err,
     send(signal) {
-      for (const listener of [...listeners]) listener(signal);
+      for (const listener of listeners) listener(signal);
     },
   };
 }
