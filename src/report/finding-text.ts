@@ -23,7 +23,9 @@ export function writeFinding(page: Page, finding: Finding, startedAt: Seconds): 
   const field = (label: string, text: string) =>
     page.field(label, text, { at: AT, labelWidth: LABEL_WIDTH });
   finding.where.slice(0, PLACES_SHOWN).forEach((place, i) => {
-    field(i === 0 ? 'where' : '', placeText(place, page));
+    // The places after the first are its callers, so the thread is the same.
+    const text = placeText(place, page) + (i === 0 ? threadText(place) : '');
+    field(['where', 'called by'][i] ?? '', text);
   });
   more(finding.where.length - PLACES_SHOWN, 'place', field);
   if (finding.mechanism !== null) field('mechanism', outside(finding.mechanism, 200));
@@ -43,16 +45,19 @@ function more(count: number, what: string, field: (label: string, text: string) 
   if (count > 0) field('', `and ${count} more ${count === 1 ? what : `${what}s`} in --json`);
 }
 
-/** One line: function, file and line (cut at its beginning), package, thread, share. */
+/** One line: function, file and line (cut at its beginning), package, share. */
 function placeText(place: Place, page: Page): string {
   const share = formatRatio(place.share);
   const name = clipEnd(outside(place.function, 120), Math.floor(page.width / 2) - LABEL_WIDTH);
   const from = place.module === null ? '' : ` in ${outside(place.module, 40)}`;
-  const thread = place.thread === null ? '' : `, thread ${outside(place.thread, 40)}`;
   const line = place.line === null ? '' : `:${place.line}`;
   const room = page.beside(AT + LABEL_WIDTH + displayWidth(`${share}  ${name} ()`));
   const file = clipStart(`${outside(place.file, 1000)}${line}`, room);
-  return `${share}  ${page.style.bold(name)} (${file})${from}${thread}`;
+  return `${share}  ${page.style.bold(name)} (${file})${from}`;
+}
+
+function threadText(place: Place): string {
+  return place.thread === null ? '' : `, thread ${outside(place.thread, 40)}`;
 }
 
 /** All numbers of a finding in people's units; a pair `…_min_s` and `…_max_s` is one interval. */

@@ -3,6 +3,7 @@ import { METRIC } from '../../src/core/semconv.ts';
 import type { Finding } from '../../src/core/types.ts';
 import { displayWidth } from '../../src/report/layout.ts';
 import { buildReport } from '../../src/report/report.ts';
+import { describeTarget } from '../../src/report/verdict.ts';
 import { quoteForShell, renderTerminal } from '../../src/report/terminal.ts';
 import {
   blockedFinding,
@@ -30,8 +31,8 @@ describe('the terminal report', () => {
       F1  critical  loop-blocked (TRC101), confirmed
           the event loop did not turn for 7 stretches while in Reranker.score
           where     93 %  Reranker.score (/srv/app/rerank.py:88), thread MainThread
-                    100 %  answer (…teway/a/very/deep/tree/of/packages/routes.py:1204)
-                    in gateway, thread MainThread
+          called by 100 %  answer (…teway/a/very/deep/tree/of/packages/routes.py:1204)
+                    in gateway
           mechanism cpu
           measured  count 7, total 3.2 s, worst 820–846 ms, median 410 ms, share 32 %,
                     threshold 50 ms
@@ -270,5 +271,19 @@ describe('several loops', () => {
     expect(text).toContain('event loop worker-1: age of its turn p50 1 ms');
     expect(text).toContain('           worker-2: busy 40 % of the time, age of its turn');
     expect(text).toContain('           and 1 more loop in --json');
+  });
+});
+
+describe('the target', () => {
+  it.each([
+    ['/usr/bin/python3.11 -m uvicorn app:main', 'python 3.11.7, -m uvicorn app:main'],
+    ['node server.js', 'python 3.11.7, server.js'],
+    ['uvicorn app:main', 'python 3.11.7, uvicorn app:main'],
+    ['python', 'python 3.11.7, python'],
+    ['', 'python 3.11.7'],
+  ])('%j is called what tells it from others', (title, called) => {
+    const [first] = runStart.targets;
+    if (first === undefined) throw new Error('the sample has a target');
+    expect(describeTarget({ ...first, title })).toBe(`pid 4312 (${called})`);
   });
 });
