@@ -22,14 +22,14 @@ async function run(context: CommandContext): Promise<ExitCode> {
       'trace show <recording>, the folder that attach printed',
     );
   }
-  const { path, findingId } = splitAddress(argument, environment.cwd);
+  const { path, id } = await locate(argument, environment.cwd);
   const [{ openRecording }, { detectAll }, { buildReport }] = await Promise.all([
     import('../recording/reader.ts'),
     import('../analysis/detectors.ts'),
     import('../report/report.ts'),
   ]);
   const view = await openRecording(resolve(environment.cwd, path));
-  const findings = choose(detectAll(view), findingId, path);
+  const findings = choose(detectAll(view), id, path);
   const report = buildReport(view, findings, { recording: path });
   if (format === 'json') {
     const { renderJson } = await import('../report/json.ts');
@@ -52,13 +52,11 @@ async function run(context: CommandContext): Promise<ExitCode> {
   return values['exit-zero'] === true ? EXIT.ok : exitCodeOfFindings(findings);
 }
 
-/** `<recording>#F2` → recording and finding, unless a file of exactly that name exists. */
-function splitAddress(argument: string, cwd: string): { path: string; findingId: string | null } {
-  const match = /^(.+)#(F\d{1,6})$/.exec(argument);
-  if (match === null || existsSync(resolve(cwd, argument))) {
-    return { path: argument, findingId: null };
-  }
-  return { path: match[1] ?? argument, findingId: match[2] ?? null };
+/** `<recording>#F2` → recording and finding, unless something of exactly that name exists. */
+async function locate(argument: string, cwd: string): Promise<{ path: string; id: string | null }> {
+  if (existsSync(resolve(cwd, argument))) return { path: argument, id: null };
+  const { parseRecordingAddress } = await import('../recording/format.ts');
+  return parseRecordingAddress(argument);
 }
 
 function choose(findings: readonly Finding[], id: string | null, path: string): readonly Finding[] {

@@ -105,6 +105,7 @@ describe('trace show', () => {
       out: '',
       err: 'trace: no finding F9 in blocked\n       It has F1.\n',
     });
+    expect(await show('blocked#H1')).toMatchObject({ code: 3 });
     expect((await show('quiet#F1')).err).toContain('It has no findings.');
   });
 
