@@ -48,8 +48,8 @@ export const TEXT_LIMIT = 4096;
 const SOUND_TEXT_LENGTH = 1_000_000;
 /** Line tables of generated modules reach some MiB; beyond this the length is a wrong read. */
 const SOUND_BYTES_LENGTH = 16 * 1024 * 1024;
-/** Local variables of one function; the largest in the standard libraries has 76. */
-const SOUND_TUPLE_LENGTH = 10_000;
+/** Local variables of the functions whose locals are read; the largest has 12. */
+const SOUND_TUPLE_LENGTH = 256;
 const LAST_CODE_POINT = 0x10ffff;
 
 /** Whether a value can be the address of an object, frame or thread state at all. */

@@ -3,9 +3,8 @@ import type { Frame } from '../../src/core/types.ts';
 import { pointerAt } from '../../src/platform/memory.ts';
 import { isAddress, Unsound, type Doubt, type PythonObjects } from './objects.ts';
 
-/** Longer lists are not lists: Linux allows some 32 000 threads, CPython services have tens, sub-interpreters are fewer still. */
-const THREAD_LIMIT = 32_768;
-const INTERPRETER_LIMIT = 1024;
+/** Longer lists are not lists: Linux allows some 32 000 threads, and CPython services have tens. */
+const LIST_LIMIT = 32_768;
 /**
  * `tid` in glibc's `struct pthread` on x86_64 (nptl/descr.h: after the 0x2c0 bytes of header and the list entry): up to 3.10
  * CPython keeps only pthread_self(), which is the address of that struct.
@@ -75,14 +74,14 @@ export class ThreadStates {
   /** Every live thread of every interpreter. Throws Unsound or MemoryError when the lists cannot be followed. */
   list(): readonly ThreadState[] {
     const { runtime, interpreter, thread } = this.#objects.table;
+    const seen = new Set<number>();
     const states: ThreadState[] = [];
-    let interpreters = 0;
     let at = this.#pointer(this.#objects.symbols.runtime + runtime.interpretersHead);
     for (; at !== 0; at = this.#pointer(at + interpreter.next)) {
-      if (!isAddress(at) || ++interpreters > INTERPRETER_LIMIT) throw new Unsound('range');
+      visit(at, seen);
       let state = this.#pointer(at + interpreter.threadsHead);
-      for (let threads = 0; state !== 0; threads++) {
-        if (!isAddress(state) || threads > THREAD_LIMIT) throw new Unsound('range');
+      while (state !== 0) {
+        visit(state, seen);
         const tid = this.#readHeader(state, at);
         const next = pointerAt(this.#header, thread.next);
         if (tid !== null) states.push({ address: state, interpreter: at, tid });
@@ -161,6 +160,13 @@ export class ThreadStates {
     this.#objects.memory.readInto(this.#word, address);
     return pointerAt(this.#word, 0);
   }
+}
+
+/** Notes an element of a list; throws when it cannot be one or was met before. */
+function visit(address: number, seen: Set<number>): void {
+  if (!isAddress(address) || seen.size >= LIST_LIMIT) throw new Unsound('range');
+  if (seen.has(address)) throw new Unsound('cycle');
+  seen.add(address);
 }
 
 /**
