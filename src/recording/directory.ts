@@ -1,6 +1,5 @@
-import { constants } from 'node:fs';
+import { accessSync, constants, existsSync } from 'node:fs';
 import { access, chown, mkdir, readdir, stat, writeFile } from 'node:fs/promises';
-import { accessSync, existsSync } from 'node:fs';
 import { basename, dirname, join, resolve } from 'node:path';
 import { EXIT } from '../core/exit-code.ts';
 import { TraceError } from '../core/errors.ts';
@@ -28,11 +27,14 @@ export function defaultRecordingDirectory(options: {
   readonly now: Seconds;
   readonly cwd: string;
   readonly env: Environment;
+  /** The folder for all recordings, where the configuration names one. */
+  readonly parent?: string | undefined;
 }): string {
   const { verb, target, now, cwd, env } = options;
   const utc = new Date(now * 1e3).toISOString().replace(/[-:]|\.\d+/g, '');
   const safe = target.replace(/[^\w.-]+/g, '-').slice(0, TARGET_LENGTH_LIMIT);
-  const parent = isWritable(cwd) ? join(cwd, '.tracewright') : stateDirectory(env);
+  const parent =
+    options.parent ?? (isWritable(cwd) ? join(cwd, '.tracewright') : stateDirectory(env));
   return firstFree(join(parent, `${utc}-${verb}-${safe}`));
 }
 
@@ -73,13 +75,13 @@ export function callerOwner(env: Environment): Owner | null {
   return Number.isInteger(uid) && Number.isInteger(gid) && uid > 0 ? { uid, gid } : null;
 }
 
-/**
- * Creates the folder of a recording with its `.gitignore` and gives its path. An existing empty folder is used; one that
- * holds anything is never written into: `fail` refuses, `suffix` takes the next free name.
- */
+/** What to do when the folder is there and not empty: refuse, or take the next free name. It is never written into. */
+export type IfExists = 'fail' | 'suffix';
+
+/** Creates the folder of a recording with its `.gitignore` and gives its path. An existing empty folder is used. */
 export async function createRecordingDirectory(
   path: string,
-  options: { readonly ifExists: 'fail' | 'suffix'; readonly owner: Owner | null },
+  options: { readonly ifExists: IfExists; readonly owner: Owner | null },
 ): Promise<string> {
   try {
     const wanted = resolve(path);
@@ -103,33 +105,39 @@ export async function createRecordingDirectory(
   }
 }
 
-async function claim(path: string, ifExists: 'fail' | 'suffix'): Promise<string> {
-  for (let n = 1; n < SUFFIX_LIMIT; n++) {
-    const candidate = n === 1 ? path : `${path}-${n}`;
-    try {
-      await mkdir(candidate, { mode: DIRECTORY_MODE });
-      return candidate;
-    } catch (error) {
-      if (!(error instanceof Error) || !('code' in error) || error.code !== 'EEXIST') throw error;
-    }
-    if (ifExists === 'fail') {
-      if (await isEmptyDirectory(candidate)) return candidate;
-      break;
-    }
-  }
-  throw new TraceError(
-    'ERR_RECORDING_EXISTS',
-    `${printable(path)} exists and is not an empty folder`,
-    {
-      exitCode: EXIT.usage,
-      remedy: 'Name a new folder; a recording is never overwritten.',
-    },
-  );
+async function claim(path: string, ifExists: IfExists): Promise<string> {
+  if (ifExists === 'suffix') return claimWithSuffix(path);
+  if (await makeDirectory(path)) return path;
+  await access(path, constants.W_OK);
+  const isEmpty = (await stat(path)).isDirectory() && (await readdir(path)).length === 0;
+  if (!isEmpty) throw existsError(path);
+  return path;
 }
 
-async function isEmptyDirectory(path: string): Promise<boolean> {
-  await access(path, constants.W_OK);
-  return (await stat(path)).isDirectory() && (await readdir(path)).length === 0;
+async function claimWithSuffix(path: string): Promise<string> {
+  for (let n = 1; n < SUFFIX_LIMIT; n++) {
+    const candidate = n === 1 ? path : `${path}-${n}`;
+    if (await makeDirectory(candidate)) return candidate;
+  }
+  throw existsError(path);
+}
+
+/** False when something is there already. */
+async function makeDirectory(path: string): Promise<boolean> {
+  try {
+    await mkdir(path, { mode: DIRECTORY_MODE });
+    return true;
+  } catch (error) {
+    if (error instanceof Error && 'code' in error && error.code === 'EEXIST') return false;
+    throw error;
+  }
+}
+
+function existsError(path: string): TraceError {
+  return new TraceError('ERR_RECORDING_EXISTS', `${printable(path)} is there already`, {
+    exitCode: EXIT.usage,
+    remedy: 'Name a new folder, or replace a recording with --force.',
+  });
 }
 
 /** `directory` and its parents as far as `top`. */

@@ -26,7 +26,7 @@ import type {
   Span,
   StackSample,
 } from '../core/types.ts';
-import { callerOwner, createRecordingDirectory } from './directory.ts';
+import { callerOwner, createRecordingDirectory, type IfExists } from './directory.ts';
 import { LineQueue } from './line-queue.ts';
 import { SegmentFiles } from './segments.ts';
 
@@ -64,8 +64,8 @@ export interface RecordingWriterOptions {
   readonly start: RunStart;
   /** For SUDO_UID and SUDO_GID: the files then belong to the caller. */
   readonly env: Readonly<Record<string, string | undefined>>;
-  /** `fail` for a folder the user named, `suffix` for a default one. */
-  readonly ifExists?: 'fail' | 'suffix';
+  /** `fail` (the default) for a folder the user named, `suffix` for a default one. */
+  readonly ifExists?: IfExists;
   /** Metrics beyond those of semconv.ts. */
   readonly metrics?: readonly Metric[];
   /** `--raw`: collectors may store single readings; the limit on points a second does not hold. */

@@ -1,0 +1,195 @@
+import { readFileSync } from 'node:fs';
+import { dirname, isAbsolute, join, normalize, resolve } from 'node:path';
+import { type TraceError, usageError } from '../core/errors.ts';
+import { printable } from '../core/text.ts';
+import type { Seconds } from '../core/types.ts';
+
+/**
+ * What the user set beforehand, for where the command line is silent: environment over `.tracewright/config.json` over the
+ * user's `tracewright/config.json` under XDG_CONFIG_HOME.
+ */
+
+/** Settings that were made anywhere; what is absent was not set. */
+export interface Config {
+  readonly lagThreshold?: Seconds;
+  /** Null: until Ctrl-C. */
+  readonly duration?: Seconds | null;
+  readonly otlpEndpoint?: string;
+  /** The folder in which recordings get their own folders, absolute. */
+  readonly output?: string;
+}
+
+type Environment = Readonly<Record<string, string | undefined>>;
+
+/** Where a value stands, for error messages and for what is allowed there. */
+interface Origin {
+  readonly kind: 'environment' | 'project' | 'user';
+  /** The file; null for the environment. */
+  readonly file: string | null;
+  /** Relative paths start here. */
+  readonly folder: string;
+}
+
+interface Setting {
+  readonly key: 'lag_threshold' | 'duration' | 'otlp_endpoint' | 'output';
+  readonly variable: string | null;
+  read(value: unknown, origin: Origin): Config | null;
+  /** What a value has to be, to end the sentence "… is X, not". */
+  readonly wanted: string;
+}
+
+const UNIT_SECONDS: Readonly<Record<string, Seconds>> = { ms: 1e-3, s: 1, m: 60, h: 3600 };
+/** A configuration is a few lines; anything larger is the wrong file. */
+const FILE_LIMIT = 64 * 1024;
+/** With any of these set the environment decides where OTLP goes. */
+const OTLP_VARIABLES: readonly string[] = [
+  'OTEL_EXPORTER_OTLP_ENDPOINT',
+  'OTEL_EXPORTER_OTLP_TRACES_ENDPOINT',
+  'OTEL_EXPORTER_OTLP_METRICS_ENDPOINT',
+];
+
+const SETTINGS: readonly Setting[] = [
+  {
+    key: 'lag_threshold',
+    variable: 'TRACEWRIGHT_LAG_THRESHOLD',
+    wanted: 'a time such as "50ms" or 0.05 (seconds)',
+    read(value) {
+      const seconds = toSeconds(value);
+      return seconds === null ? null : { lagThreshold: seconds };
+    },
+  },
+  {
+    key: 'duration',
+    variable: 'TRACEWRIGHT_DURATION',
+    wanted: 'a time such as "30s" or 30 (seconds), or null for until Ctrl-C',
+    read(value) {
+      if (value === null) return { duration: null };
+      const seconds = toSeconds(value);
+      return seconds === null ? null : { duration: seconds };
+    },
+  },
+  {
+    key: 'otlp_endpoint',
+    // OTEL_EXPORTER_OTLP_ENDPOINT is its variable, read by the exporter itself with all the others.
+    variable: null,
+    wanted: 'an http:// or https:// URL',
+    read(value) {
+      if (typeof value !== 'string' || !/^https?:\/\//.test(value)) return null;
+      return URL.canParse(value) ? { otlpEndpoint: value } : null;
+    },
+  },
+  {
+    key: 'output',
+    variable: 'TRACEWRIGHT_OUTPUT',
+    wanted: 'a path (in a project: a relative one inside it)',
+    read(value, { kind, folder }) {
+      if (typeof value !== 'string' || value === '' || value.includes('\0')) return null;
+      // A checked-out project must not make trace, perhaps under sudo, write elsewhere.
+      const leaves = isAbsolute(value) || normalize(value).startsWith('..');
+      return kind === 'project' && leaves ? null : { output: resolve(folder, value) };
+    },
+  },
+];
+
+/** All settings that were made beforehand; throws a usage error that names file and key when one cannot be used. */
+export function attachDefaults(options: {
+  readonly cwd: string;
+  readonly env: Environment;
+}): Config {
+  const { cwd, env } = options;
+  const project = join(cwd, '.tracewright', 'config.json');
+  const user = join(userDirectory(env), 'tracewright', 'config.json');
+  const config = {
+    ...readConfigFile({ kind: 'user', file: user, folder: dirname(user) }),
+    ...readConfigFile({ kind: 'project', file: project, folder: cwd }),
+    ...readEnvironment(env, cwd),
+  };
+  if (!OTLP_VARIABLES.some((name) => (env[name] ?? '') !== '')) return config;
+  const { otlpEndpoint: _, ...others } = config;
+  return others;
+}
+
+function userDirectory(env: Environment): string {
+  const xdg = env['XDG_CONFIG_HOME'];
+  // The XDG specification has relative paths ignored.
+  if (xdg !== undefined && isAbsolute(xdg)) return xdg;
+  return join(env['HOME'] ?? '/', '.config');
+}
+
+function readConfigFile(origin: Origin & { readonly file: string }): Config {
+  const { file, kind } = origin;
+  const text = readIfThere(file);
+  if (text === null) return {};
+  let config: Config = {};
+  for (const [key, value] of Object.entries(parseFile(file, text))) {
+    const setting = SETTINGS.find((known) => known.key === key);
+    if (setting === undefined)
+      throw usageError(
+        `${printable(file)}: unknown key ${printable(JSON.stringify(key), 60)}`,
+        `Known keys: ${SETTINGS.map((known) => known.key).join(', ')}.`,
+      );
+    if (kind === 'project' && key === 'otlp_endpoint')
+      throw usageError(
+        `${printable(file)}: otlp_endpoint may not stand in a project's file`,
+        'A checked-out project must not decide where data goes: use --otlp-endpoint, OTEL_EXPORTER_OTLP_ENDPOINT or your own configuration.',
+      );
+    config = { ...config, ...readSetting(setting, value, origin) };
+  }
+  return config;
+}
+
+function readIfThere(file: string): string | null {
+  try {
+    return readFileSync(file, 'utf8');
+  } catch (error) {
+    const code = error instanceof Error && 'code' in error ? error.code : null;
+    if (code === 'ENOENT' || code === 'ENOTDIR') return null;
+    throw usageError(`cannot read ${printable(file)}: ${String(code)}`);
+  }
+}
+
+function parseFile(file: string, text: string): Readonly<Record<string, unknown>> {
+  if (text.length > FILE_LIMIT)
+    throw usageError(`${printable(file)} is ${text.length} characters long: not a configuration`);
+  let parsed: unknown;
+  try {
+    parsed = JSON.parse(text);
+  } catch (error) {
+    const why = error instanceof Error ? printable(error.message) : 'unreadable';
+    throw usageError(`${printable(file)} is not JSON: ${why}`);
+  }
+  if (typeof parsed !== 'object' || parsed === null || Array.isArray(parsed))
+    throw usageError(`${printable(file)} is not a JSON object`);
+  return parsed as Readonly<Record<string, unknown>>;
+}
+
+function readEnvironment(env: Environment, cwd: string): Config {
+  let config: Config = {};
+  for (const setting of SETTINGS) {
+    const text = setting.variable === null ? undefined : env[setting.variable];
+    if (text === undefined || text === '') continue;
+    const origin = { kind: 'environment', file: null, folder: cwd } as const;
+    config = { ...config, ...readSetting(setting, text, origin) };
+  }
+  return config;
+}
+
+function readSetting(setting: Setting, value: unknown, origin: Origin): Config {
+  const config = setting.read(value, origin);
+  if (config === null) throw unusable(setting, value, origin);
+  return config;
+}
+
+function unusable(setting: Setting, value: unknown, origin: Origin): TraceError {
+  const name =
+    origin.file === null ? setting.variable : `${printable(origin.file)}: ${setting.key}`;
+  return usageError(`${name} is ${printable(JSON.stringify(value), 60)}, not ${setting.wanted}`);
+}
+
+/** A positive number of seconds, or a text with a unit; null for anything else. */
+function toSeconds(value: unknown): Seconds | null {
+  if (typeof value === 'number') return Number.isFinite(value) && value > 0 ? value : null;
+  const match = typeof value === 'string' ? /^(\d+(?:\.\d+)?)(ms|s|m|h)$/.exec(value) : null;
+  const seconds = Number(match?.[1]) * (UNIT_SECONDS[match?.[2] ?? ''] ?? Number.NaN);
+  return seconds > 0 ? seconds : null;
+}

@@ -1,0 +1,91 @@
+import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { type Config, attachDefaults } from '../../src/config/config.ts';
+
+let root: string;
+let cwd: string;
+let env: Record<string, string>;
+beforeEach(async () => {
+  root = await mkdtemp(join(tmpdir(), 'tracewright-'));
+  cwd = join(root, 'project');
+  env = { HOME: root, XDG_CONFIG_HOME: join(root, 'xdg') };
+  await mkdir(join(cwd, '.tracewright'), { recursive: true });
+  await mkdir(join(root, 'xdg', 'tracewright'), { recursive: true });
+});
+afterEach(() => rm(root, { recursive: true, force: true }));
+
+const project = (text: string) => writeFile(join(cwd, '.tracewright', 'config.json'), text);
+const user = (text: string) => writeFile(join(root, 'xdg', 'tracewright', 'config.json'), text);
+const load = (more: Record<string, string> = {}): Config =>
+  attachDefaults({ cwd, env: { ...env, ...more } });
+
+function caught(action: () => unknown): unknown {
+  try {
+    return action();
+  } catch (error) {
+    return error;
+  }
+}
+
+describe('configuration', () => {
+  it('is empty when nothing is set', () => {
+    expect(load()).toEqual({});
+  });
+
+  it('takes the environment over the project over the user, key by key', async () => {
+    await user(
+      '{"duration": "1m", "lag_threshold": 0.2, "output": "u", "otlp_endpoint": "http://h:4318"}',
+    );
+    await project('{"duration": 20, "lag_threshold": "100ms"}');
+    expect(load({ TRACEWRIGHT_DURATION: '5s' })).toEqual({
+      duration: 5,
+      lagThreshold: 0.1,
+      output: join(root, 'xdg', 'tracewright', 'u'),
+      otlpEndpoint: 'http://h:4318',
+    });
+  });
+
+  it('lets the OTEL variables decide where OTLP goes', async () => {
+    await user('{"otlp_endpoint": "http://h:4318"}');
+    expect(load({ OTEL_EXPORTER_OTLP_TRACES_ENDPOINT: 'http://other/' })).toEqual({});
+  });
+
+  it('reads null as a duration without end, and paths from the file they stand in', async () => {
+    await project('{"duration": null, "output": "runs/today"}');
+    expect(load()).toEqual({ duration: null, output: join(cwd, 'runs/today') });
+  });
+
+  it('falls back to ~/.config when XDG_CONFIG_HOME is not an absolute path', async () => {
+    await mkdir(join(root, '.config', 'tracewright'), { recursive: true });
+    await writeFile(join(root, '.config', 'tracewright', 'config.json'), '{"duration": 7}');
+    expect(load({ XDG_CONFIG_HOME: 'relative' })).toEqual({ duration: 7 });
+  });
+});
+
+describe('a mistake in the configuration', () => {
+  it.each([
+    ['{"lag_treshold": 1}', 'unknown key "lag_treshold"'],
+    ['{"duration": "10"}', 'duration is "10", not a time such as'],
+    ['{"lag_threshold": -1}', 'lag_threshold is -1, not a time such as'],
+    ['{"output": "/etc/x"}', 'output is "/etc/x", not a path'],
+    ['{"output": "a/../../x"}', 'output is "a/../../x", not a path'],
+    ['{"otlp_endpoint": "http://h"}', "otlp_endpoint may not stand in a project's file"],
+    ['[]', 'is not a JSON object'],
+    ['{"a": \u001b[31m}', 'is not JSON'],
+  ])('%j is a usage error that names the file and the key', async (text, message) => {
+    await project(text);
+    const error = caught(() => load());
+    expect(error).toMatchObject({ name: 'TraceError', exitCode: 2 });
+    expect((error as Error).message).toContain(join(cwd, '.tracewright', 'config.json'));
+    expect((error as Error).message).toContain(message);
+    expect((error as Error).message).not.toContain('\u001b');
+  });
+
+  it('names the variable when it is in the environment', () => {
+    expect(() => load({ TRACEWRIGHT_LAG_THRESHOLD: 'soon' })).toThrow(
+      'TRACEWRIGHT_LAG_THRESHOLD is "soon", not a time such as "50ms"',
+    );
+  });
+});
