@@ -50,8 +50,17 @@ Recording:
 
 Export:
       --otel                 send to OpenTelemetry as the OTEL_* variables say
-                             (default http://localhost:4318)
+                             (default http://localhost:4318); set variables
+                             OTEL_EXPORTER_OTLP_* do the same
       --otlp-endpoint <url>  send there; /v1/traces, /v1/metrics are appended
+
+Configuration:
+  Where the command line is silent, the environment decides, then
+  .tracewright/config.json, then tracewright/config.json below XDG_CONFIG_HOME:
+    TRACEWRIGHT_DURATION       duration       "30s"
+    TRACEWRIGHT_LAG_THRESHOLD  lag_threshold  "20ms"
+    TRACEWRIGHT_OUTPUT         output         where recordings get their folders
+                               otlp_endpoint  not in a project's own file
 
 Exit codes:
   0    nothing found, or only notes          5    target is not supported

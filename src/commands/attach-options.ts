@@ -3,7 +3,7 @@ import { printable } from '../core/text.ts';
 import type { Seconds } from '../core/types.ts';
 import { attachHelp } from './attach-help.ts';
 import { COMMON_OPTIONS, type OptionTable, type OptionValues, type Usage } from './command.ts';
-import { parseChoice, parseDuration, parseHttpUrl, parsePid } from './parse.ts';
+import { parseChoice, parseDuration, parseHttpUrl, parsePid, writeDuration } from './parse.ts';
 
 /** How long attach watches unless told otherwise: two screens of a stuttering server, short enough to wait for. */
 export const DEFAULT_DURATION: Seconds = 10;
@@ -49,6 +49,8 @@ export interface AttachDefaults {
   readonly duration?: Seconds | null;
   readonly lagThreshold?: Seconds;
   readonly otlpEndpoint?: string;
+  /** The folder in which recordings get their own folders. */
+  readonly output?: string;
 }
 
 /** One `trace attach`, decided. */
@@ -63,8 +65,10 @@ export interface AttachOptions {
   readonly lagThreshold: Seconds;
   readonly recording: {
     readonly enabled: boolean;
-    /** The folder to write to; null for the default place. */
+    /** The folder to write to; null for a new one in the default place. */
     readonly path: string | null;
+    /** The configured default place; null for `.tracewright` in the working directory. */
+    readonly parent: string | null;
     /** Whether a folder that is already there may be replaced. */
     readonly overwrite: boolean;
     /** Whether each single reading is stored too. */
@@ -92,7 +96,6 @@ export function parseAttachOptions(
 ): AttachOptions {
   const text = (name: string) => textValue(values, name);
   const isSet = (name: string) => values[name] === true;
-  const lag = text('lag-threshold');
   const endpoint = text('otlp-endpoint') ?? defaults.otlpEndpoint ?? null;
   if (isSet('no-recording')) {
     for (const flag of ['output', 'raw', 'force']) {
@@ -102,13 +105,11 @@ export function parseAttachOptions(
   return {
     target: chooseTarget(values, positionals),
     duration: chooseDuration(text('duration'), defaults.duration),
-    lagThreshold:
-      lag === undefined
-        ? (defaults.lagThreshold ?? DEFAULT_LAG_THRESHOLD)
-        : parseDuration(lag, { flag: '--lag-threshold', bare: 'ms', ...LAG_BOUNDS }),
+    lagThreshold: chooseLagThreshold(text('lag-threshold'), defaults.lagThreshold),
     recording: {
       enabled: !isSet('no-recording'),
       path: text('output') ?? null,
+      parent: defaults.output ?? null,
       overwrite: isSet('force'),
       raw: isSet('raw'),
     },
@@ -164,9 +165,27 @@ function chooseDuration(
   text: string | undefined,
   configured: Seconds | null | undefined,
 ): Seconds | null {
-  if (text === undefined) return configured === undefined ? DEFAULT_DURATION : configured;
+  if (text === undefined) {
+    if (configured === undefined) return DEFAULT_DURATION;
+    if (configured === null) return null;
+    return parseDuration(writeDuration(configured), {
+      flag: 'the configured duration',
+      bare: 's',
+      ...DURATION_BOUNDS,
+    });
+  }
   if (text === '0' || text === 'inf') return null;
   return parseDuration(text, { flag: '-d, --duration', bare: 's', ...DURATION_BOUNDS });
+}
+
+function chooseLagThreshold(text: string | undefined, configured: Seconds | undefined): Seconds {
+  const rule = { flag: '--lag-threshold', bare: 'ms', ...LAG_BOUNDS } as const;
+  if (text !== undefined) return parseDuration(text, rule);
+  if (configured === undefined) return DEFAULT_LAG_THRESHOLD;
+  return parseDuration(writeDuration(configured), {
+    ...rule,
+    flag: 'the configured lag_threshold',
+  });
 }
 
 function textValue(values: OptionValues, name: string): string | undefined {

@@ -25,6 +25,7 @@ Environment:
   NO_COLOR, FORCE_COLOR   no colour; colour also into a pipe
   COLUMNS                 width of the report when stdout is not a terminal
   OTEL_*                  where and how to export (trace attach --otel)
+  TRACEWRIGHT_*           defaults (trace attach --help)
 
 Exit codes:
   0    done, nothing found                   5    target is not supported

@@ -18,7 +18,7 @@ describe('trace attach', () => {
       target: { by: 'pid', pid: 4312 },
       duration: 10,
       lagThreshold: 0.05,
-      recording: { enabled: true, path: null, overwrite: false, raw: false },
+      recording: { enabled: true, path: null, parent: null, overwrite: false, raw: false },
       otlp: { enabled: false, endpoint: null },
       format: 'text',
       requireStacks: false,
@@ -89,6 +89,17 @@ describe('trace attach', () => {
     expect(
       options('7 -d 5 --lag-threshold 20 --otlp-endpoint http://f:4318', configured),
     ).toMatchObject({ duration: 5, lagThreshold: 0.02, otlp: { endpoint: 'http://f:4318' } });
+  });
+
+  it('holds the configuration to the bounds of the flags', () => {
+    expect(() => options('7', { lagThreshold: 0.001 })).toThrow(
+      "the configured lag_threshold takes between 5ms and 10s, got '1ms'",
+    );
+    expect(() => options('7', { duration: 0.5 })).toThrow('the configured duration takes between');
+    expect(options('7', { duration: 90, output: '/var/traces' })).toMatchObject({
+      duration: 90,
+      recording: { path: null, parent: '/var/traces' },
+    });
   });
 
   it('shows no status line when it is quiet', () => {
