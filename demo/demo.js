@@ -31,19 +31,20 @@ function start(command, args, stdio) {
   return child;
 }
 
-/** Ends what this script started, by its process handles, and then itself. */
+/** Asks what this script started to end, by its own handle of each, and sees to it that it did. */
 function stop(code) {
-  for (const child of children) child.kill('SIGTERM');
   process.exitCode = code;
-  setTimeout(() => {
-    for (const child of children) child.kill('SIGKILL');
-    process.exit(code);
-  }, 3_000).unref();
+  for (const child of children) child.kill('SIGTERM');
+  setTimeout(() => process.exit(code), 3_000).unref();
 }
+process.on('exit', () => {
+  for (const child of children) child.kill('SIGKILL');
+});
 
+/** The first line a child prints, empty when it ends without one. */
 async function firstLine(child) {
   for await (const line of createInterface(child.stdout)) return line;
-  throw new Error('the server ended before it was ready');
+  return '';
 }
 
 const say = (text) => process.stdout.write(`${text}\n`);
@@ -61,6 +62,7 @@ const server = start(
   ['ignore', 'pipe', 'inherit'],
 );
 const [, pid, port] = (await firstLine(server)).split(' ');
+if (port === undefined) throw new Error(`demo/server.py did not start with ${python}`);
 const traffic = start(
   process.execPath,
   [

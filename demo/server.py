@@ -158,6 +158,8 @@ async def serve_connection(reader, writer):
                     break
     except (asyncio.IncompleteReadError, asyncio.LimitOverrunError, ConnectionError):
         pass  # the client left
+    except asyncio.CancelledError:
+        pass  # the server stops: this connection is nobody's child, so nobody waits for the cancellation
     finally:
         writer.close()
 

@@ -1,3 +1,4 @@
+import { type ClockAnchor, takeAnchor } from '../../src/core/clock.ts';
 import { ATTR, EVENT, SPAN } from '../../src/core/semconv.ts';
 import type { Attributes, RecordingView, Span } from '../../src/core/types.ts';
 import type { ScoreInput, SeenSpan } from './score.ts';
@@ -12,8 +13,6 @@ export function scoreInput(
   pid: number,
   truth: readonly TruthBlock[],
 ): ScoreInput {
-  const anchor = recording.events(EVENT.clockAnchor)[0];
-  if (anchor === undefined) throw new Error('the recording has no clock anchor');
   return {
     truth,
     spans: recording
@@ -21,10 +20,17 @@ export function scoreInput(
       .filter((span) => (span.attributes[ATTR.pid] ?? pid) === pid)
       .map(seen),
     gaps: recording.gaps,
-    anchor: { wall: anchor.at, mono: number(anchor.attributes ?? {}, ANCHOR_MONO) },
+    anchor: anchorOf(recording),
     from: recording.start.startedAt,
     to: recording.endedAt,
   };
+}
+
+/** The recording's own tie between wall and monotonic time; a recording of this machine without one is read by the present tie. */
+function anchorOf(recording: RecordingView): ClockAnchor {
+  const anchor = recording.events(EVENT.clockAnchor)[0];
+  if (anchor === undefined) return takeAnchor();
+  return { wall: anchor.at, mono: number(anchor.attributes ?? {}, ANCHOR_MONO) };
 }
 
 function seen(span: Span): SeenSpan {
