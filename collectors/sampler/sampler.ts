@@ -32,6 +32,8 @@ export interface StackSource {
     from: Seconds,
     to: Seconds,
   ): Promise<readonly { readonly frames: readonly Frame[]; readonly weight: Seconds }[]>;
+  /** What it is and what it does to the target, for the report. */
+  readonly description: string;
   close(): Promise<void>;
 }
 

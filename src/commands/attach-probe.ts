@@ -1,0 +1,139 @@
+import { processCollector } from '../../collectors/process/process.ts';
+import { Sampler, type StackSource } from '../../collectors/sampler/sampler.ts';
+import { TraceError } from '../core/errors.ts';
+import { EXIT } from '../core/exit-code.ts';
+import type { Availability, Collector, CollectorInfo, ProcessTarget } from '../core/types.ts';
+import { type AccessJudgement, judgeAccess } from '../platform/permission.ts';
+import { detectRuntime, type Runtime } from '../platform/runtime.ts';
+import { findTarget, type FoundTarget } from '../platform/target.ts';
+import type { AttachOptions } from './attach-options.ts';
+
+/** Deciding, before anything starts, what of a target can be seen and why not the rest. */
+
+/** Everything known of a run before it begins. */
+export interface AttachPlan {
+  readonly found: FoundTarget;
+  readonly runtime: Runtime;
+  /** Only what the report says of rights; collectors have judged for themselves. */
+  readonly messages: readonly string[];
+  readonly collectors: readonly Collector<ProcessTarget>[];
+  readonly sampler: Sampler | null;
+  readonly infos: readonly CollectorInfo[];
+  /** What the available collectors will do, for --verbose. */
+  readonly details: readonly string[];
+}
+
+/** Changes nothing in the target. Throws a TraceError when it cannot be attached to. */
+export async function probeTarget(
+  options: AttachOptions,
+  openStacks: (pid: number) => Promise<StackSource | Extract<Availability, { available: false }>>,
+): Promise<AttachPlan> {
+  const { target: selector } = options;
+  const found = findTarget(
+    selector.by === 'match'
+      ? { match: selector.pattern }
+      : { pid: selector.by === 'pid' ? selector.pid : '' },
+  );
+  const { target } = found;
+  const runtime = detectRuntime(target.pid);
+  const access = judgeAccess(target);
+  const process = processCollector();
+  const infos = [toInfo('process', await process.probe(target))];
+  const loop = await probeLoop(target, { runtime, access, options, openStacks });
+  infos.push(...loop.infos);
+  if (options.requireStacks) requireStacks(found, infos, access);
+  const sampler = loop.sampler;
+  return {
+    found,
+    runtime,
+    messages: access.messages,
+    collectors: sampler === null ? [process] : [process, sampler],
+    sampler,
+    infos,
+    details: loop.details,
+  };
+}
+
+interface LoopProbe {
+  readonly sampler: Sampler | null;
+  readonly infos: readonly CollectorInfo[];
+  readonly details: readonly string[];
+}
+
+async function probeLoop(
+  target: ProcessTarget,
+  {
+    runtime,
+    access,
+    options,
+    openStacks,
+  }: {
+    runtime: Runtime;
+    access: AccessJudgement;
+    options: AttachOptions;
+    openStacks: (pid: number) => Promise<StackSource | Extract<Availability, { available: false }>>;
+  },
+): Promise<LoopProbe> {
+  const both = (availability: Availability): LoopProbe => ({
+    sampler: null,
+    infos: [toInfo('event-loop', availability), toInfo('stacks', availability)],
+    details: [],
+  });
+  if (!access.memory.available) return both(access.memory);
+  if (runtime.name !== 'python' && runtime.name !== 'node') return both(noLoopReader(runtime));
+  let stacks: Availability = { available: true, detail: 'Python frames, read from memory' };
+  let stackSource: StackSource | null = null;
+  if (runtime.name === 'node') {
+    const opened = await openStacks(target.pid);
+    if ('available' in opened) stacks = opened;
+    else {
+      stackSource = opened;
+      stacks = { available: true, detail: opened.description };
+    }
+  }
+  const { lagThreshold: threshold } = options;
+  const sampler = new Sampler({ runtime: runtime.name, threshold, stackSource });
+  const loop = await sampler.probe(target);
+  if (!sampler.isOpen) {
+    await stackSource?.close();
+    return both(loop);
+  }
+  return {
+    sampler,
+    infos: [toInfo('event-loop', loop), toInfo('stacks', stacks)],
+    details: [loop, stacks].flatMap((one) => (one.available ? [one.detail ?? ''] : [])),
+  };
+}
+
+function noLoopReader(runtime: Runtime): Extract<Availability, { available: false }> {
+  const reason =
+    runtime.reason ??
+    (runtime.name === 'native'
+      ? 'it runs neither CPython nor Node, so there is no event loop that can be read'
+      : `event loops of ${runtime.name} cannot be read; those of CPython 3.8-3.13 and Node 20 or newer can`);
+  return { available: false, reason, remedy: null };
+}
+
+function requireStacks(
+  found: FoundTarget,
+  infos: readonly CollectorInfo[],
+  access: AccessJudgement,
+): void {
+  const stacks = infos.find((info) => info.name === 'stacks');
+  if (stacks === undefined || stacks.available) return;
+  const denied = !access.memory.available;
+  throw new TraceError(
+    denied ? 'ERR_PERMISSION' : 'ERR_STACKS_UNAVAILABLE',
+    `stacks of pid ${found.target.pid} cannot be read: ${stacks.reason ?? 'for an unknown reason'}`,
+    {
+      exitCode: denied ? EXIT.permission : EXIT.unsupported,
+      ...(stacks.remedy === null ? {} : { remedy: stacks.remedy }),
+    },
+  );
+}
+
+function toInfo(name: string, availability: Availability): CollectorInfo {
+  return availability.available
+    ? { name, available: true, reason: null, remedy: null }
+    : { name, available: false, reason: availability.reason, remedy: availability.remedy };
+}

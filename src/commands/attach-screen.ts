@@ -1,0 +1,140 @@
+import { EXIT, type ExitCode } from '../core/exit-code.ts';
+import { ATTR, SPAN } from '../core/semconv.ts';
+import { printable } from '../core/text.ts';
+import type { Observation, Seconds, Sink } from '../core/types.ts';
+import { renderCandidates } from '../report/candidates.ts';
+import { renderJson } from '../report/json.ts';
+import { type ProgressState, renderProgress } from '../report/progress.ts';
+import type { Report } from '../report/report.ts';
+import { decideSurface, type Surface } from '../report/style.ts';
+import { renderTerminal } from '../report/terminal.ts';
+import type { AttachOptions } from './attach-options.ts';
+import type { AttachPlan } from './attach-probe.ts';
+import type { Environment, TextOutput } from './command.ts';
+
+/** Without a terminal the status is a line now and then instead of one that is rewritten. */
+const PLAIN_PROGRESS_EVERY: Seconds = 10;
+const CLEAR_LINE = '\r\u001b[2K';
+
+/** What a person sees of a run: what cannot be seen, how it goes on, the report. A sink, so that it can count. */
+export class AttachScreen implements Sink {
+  readonly name = 'screen';
+  readonly problems: string[] = [];
+  readonly #options: AttachOptions;
+  readonly #environment: Environment;
+  #state: ProgressState | null = null;
+  #lastPlain: Seconds = 0;
+  #isLineOpen = false;
+
+  constructor(options: AttachOptions, environment: Environment) {
+    this.#options = options;
+    this.#environment = environment;
+  }
+
+  /** Bare `trace attach`. */
+  async showCandidates(): Promise<ExitCode> {
+    const { listCandidates } = await import('../platform/target-candidates.ts');
+    const candidates = await listCandidates();
+    const { stdout } = this.#environment;
+    stdout.write(
+      this.#options.format === 'json'
+        ? `${JSON.stringify({ schema_version: 1, candidates }, null, 2)}\n`
+        : renderCandidates(candidates, this.#surface(stdout)),
+    );
+    return EXIT.ok;
+  }
+
+  /** Says first what will not be seen, and why. */
+  announce(plan: AttachPlan): void {
+    const { target } = plan.found;
+    this.#state = {
+      pid: target.pid,
+      title: plan.found.title,
+      elapsed: 0,
+      duration: this.#options.duration,
+      blocked: 0,
+      worst: 0,
+      gaps: 0,
+    };
+    if (this.#options.quiet) return;
+    for (const message of plan.messages) this.#say(message);
+    for (const info of plan.infos) {
+      if (info.available || plan.messages.length > 0) continue;
+      this.#say(`${info.name}: not seen: ${printable(info.reason ?? '', 400)}`);
+      if (info.remedy !== null) this.#say(`  ${info.remedy}`);
+    }
+    if (!this.#options.verbose) return;
+    const evidence = plan.runtime.evidence.join('; ');
+    this.#say(`runtime: ${plan.runtime.name} ${plan.runtime.version ?? ''} (${evidence})`);
+    for (const detail of plan.details) this.#say(detail);
+  }
+
+  /** Something went wrong beside the observing; said at once, and again in the report. */
+  problem(text: string): void {
+    this.problems.push(text);
+    if (this.#options.quiet) return;
+    this.endProgress();
+    this.#say(printable(text, 400));
+  }
+
+  write(observation: Observation): void {
+    const state = this.#state;
+    if (state === null) return;
+    if (observation.kind === 'gap') {
+      this.#state = { ...state, gaps: state.gaps + observation.to - observation.from };
+      return;
+    }
+    if (observation.kind !== 'span' || observation.name !== SPAN.blocked) return;
+    if (observation.attributes[ATTR.starved] === true) return;
+    const worst = Math.max(state.worst, observation.to - observation.from);
+    this.#state = { ...state, blocked: state.blocked + 1, worst };
+  }
+
+  tick(elapsed: Seconds): void {
+    if (this.#state === null) return;
+    this.#state = { ...this.#state, elapsed };
+    if (!this.#options.progress) return;
+    const { stderr } = this.#environment;
+    const line = renderProgress(this.#state, this.#surface(stderr));
+    if (stderr.isTTY) {
+      this.#isLineOpen = true;
+      stderr.write(`${CLEAR_LINE}${line}`);
+    } else if (elapsed - this.#lastPlain >= PLAIN_PROGRESS_EVERY) {
+      this.#lastPlain = elapsed;
+      stderr.write(`${line}\n`);
+    }
+  }
+
+  /** Takes the status line away. */
+  endProgress(): void {
+    if (!this.#isLineOpen) return;
+    this.#isLineOpen = false;
+    this.#environment.stderr.write(CLEAR_LINE);
+  }
+
+  showReport(report: Report): void {
+    const { stdout } = this.#environment;
+    stdout.write(
+      this.#options.format === 'json'
+        ? renderJson(report)
+        : renderTerminal(report, this.#surface(stdout)),
+    );
+  }
+
+  close(): Promise<{ readonly dropped: number }> {
+    return Promise.resolve({ dropped: 0 });
+  }
+
+  #say(text: string): void {
+    this.#environment.stderr.write(`trace: ${text}\n`);
+  }
+
+  #surface(output: TextOutput): Surface {
+    return decideSurface({
+      env: this.#environment.env,
+      isTTY: output.isTTY,
+      columns: output.columns,
+      noColor: this.#options.noColor,
+    });
+  }
+}

@@ -1,0 +1,151 @@
+import type {
+  Clock,
+  Collector,
+  Observation,
+  ProcessTarget,
+  Ratio,
+  RunEnd,
+  Seconds,
+  Sink,
+} from '../core/types.ts';
+import type { StopSignal } from './command.ts';
+
+/** Running collectors into sinks until the time is over, somebody stops it, or the target is gone. */
+
+export interface WatchOptions {
+  readonly target: ProcessTarget;
+  readonly collectors: readonly Collector<ProcessTarget>[];
+  readonly sinks: readonly Sink[];
+  readonly clock: Clock;
+  /** Null: until stopped. */
+  readonly duration: Seconds | null;
+  onStop(stop: (signal: StopSignal) => void): () => void;
+  /** Called about once a second, for a status line. */
+  onTick(elapsed: Seconds): void;
+}
+
+export interface Watched {
+  readonly from: Seconds;
+  readonly to: Seconds;
+  readonly reason: 'duration' | 'interrupted' | 'target-gone';
+  readonly signal: StopSignal | null;
+  readonly ownCpu: Ratio;
+  /** Observations that reached the sinks. */
+  readonly observed: number;
+}
+
+/**
+ * Once start-up is over: the first second compiles our own hot paths, and is counted as start-up.
+ */
+const SETTLED_AFTER: Seconds = 1;
+
+/** Never throws on account of a collector: what fails becomes a gap. */
+export async function watch(options: WatchOptions): Promise<Watched> {
+  const { clock, duration, target } = options;
+  const controller = new AbortController();
+  const from = clock.now();
+  let reason: Watched['reason'] = 'duration';
+  let signal: StopSignal | null = null;
+  let observed = 0;
+  const meter = new CpuMeter(clock);
+  const release = options.onStop((received) => {
+    signal = received;
+    reason = 'interrupted';
+    controller.abort();
+  });
+  const timer = duration === null ? null : setTimeout(() => controller.abort(), duration * 1e3);
+  const ticker = setInterval(() => {
+    meter.tick();
+    options.onTick(clock.now() - from);
+  }, 1000);
+  const emit = (observation: Observation): void => {
+    observed++;
+    for (const sink of options.sinks) sink.write(observation);
+    if (
+      observation.kind === 'gap' &&
+      observation.reason === 'target-gone' &&
+      !controller.signal.aborted
+    ) {
+      reason = 'target-gone';
+      controller.abort();
+    }
+  };
+  try {
+    await Promise.all(
+      options.collectors.map(async (collector) => {
+        try {
+          const context = { signal: controller.signal, clock };
+          for await (const observation of collector.observe(target, context)) emit(observation);
+        } catch (error) {
+          emit(failure(collector.name, clock, error));
+        }
+      }),
+    );
+  } finally {
+    if (timer !== null) clearTimeout(timer);
+    clearInterval(ticker);
+    release();
+  }
+  return { from, to: clock.now(), reason, signal, ownCpu: meter.ratio(), observed };
+}
+
+/** What the end of a run says, from what was watched and what the sampler counted. */
+export function runEnd(
+  watched: Watched,
+  counts: {
+    startupCpu: Seconds;
+    samples: number;
+    late: number;
+    dropped: number;
+    unbounded: boolean;
+  },
+): RunEnd {
+  return {
+    endedAt: watched.to,
+    // Ctrl-C is how a run without a duration is meant to end.
+    interrupted: watched.reason === 'interrupted' && !counts.unbounded,
+    reason: watched.reason,
+    ownCpuRatio: watched.ownCpu,
+    startupCpu: counts.startupCpu,
+    samples: counts.samples,
+    late: counts.late,
+    dropped: counts.dropped,
+  };
+}
+
+/** CPU of this whole process, worker included, over wall time since it settled; over everything in shorter runs. */
+class CpuMeter {
+  readonly #clock: Clock;
+  readonly #began: Seconds;
+  #from: { readonly at: Seconds; readonly cpu: Seconds };
+  #settled = false;
+
+  constructor(clock: Clock) {
+    this.#clock = clock;
+    this.#began = clock.mono();
+    this.#from = { at: this.#began, cpu: ownCpuTime() };
+  }
+
+  tick(): void {
+    if (this.#settled || this.#clock.mono() - this.#began < SETTLED_AFTER) return;
+    this.#settled = true;
+    this.#from = { at: this.#clock.mono(), cpu: ownCpuTime() };
+  }
+
+  ratio(): Ratio {
+    const elapsed = this.#clock.mono() - this.#from.at;
+    return elapsed <= 0 ? 0 : (ownCpuTime() - this.#from.cpu) / elapsed;
+  }
+}
+
+/** User and system time of all our threads so far. */
+export function ownCpuTime(): Seconds {
+  const { user, system } = process.cpuUsage();
+  return (user + system) / 1e6;
+}
+
+function failure(collector: string, clock: Clock, error: unknown): Observation {
+  const at = clock.now();
+  const detail = error instanceof Error ? error.message : String(error);
+  return { kind: 'gap', from: at, to: at, collector, reason: 'failed', detail };
+}
