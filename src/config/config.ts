@@ -1,4 +1,4 @@
-import { readFileSync } from 'node:fs';
+import { readFile } from 'node:fs/promises';
 import { dirname, isAbsolute, join, normalize, resolve } from 'node:path';
 import { type TraceError, usageError } from '../core/errors.ts';
 import { printable } from '../core/text.ts';
@@ -92,16 +92,16 @@ const SETTINGS: readonly Setting[] = [
 ];
 
 /** All settings that were made beforehand; throws a usage error that names file and key when one cannot be used. */
-export function attachDefaults(options: {
+export async function loadConfig(options: {
   readonly cwd: string;
   readonly env: Environment;
-}): Config {
+}): Promise<Config> {
   const { cwd, env } = options;
   const project = join(cwd, '.tracewright', 'config.json');
   const user = join(userDirectory(env), 'tracewright', 'config.json');
   const config = {
-    ...readConfigFile({ kind: 'user', file: user, folder: dirname(user) }),
-    ...readConfigFile({ kind: 'project', file: project, folder: cwd }),
+    ...(await readConfigFile({ kind: 'user', file: user, folder: dirname(user) })),
+    ...(await readConfigFile({ kind: 'project', file: project, folder: cwd })),
     ...readEnvironment(env, cwd),
   };
   if (!OTLP_VARIABLES.some((name) => (env[name] ?? '') !== '')) return config;
@@ -116,9 +116,9 @@ function userDirectory(env: Environment): string {
   return join(env['HOME'] ?? '/', '.config');
 }
 
-function readConfigFile(origin: Origin & { readonly file: string }): Config {
+async function readConfigFile(origin: Origin & { readonly file: string }): Promise<Config> {
   const { file, kind } = origin;
-  const text = readIfThere(file);
+  const text = await readIfThere(file);
   if (text === null) return {};
   let config: Config = {};
   for (const [key, value] of Object.entries(parseFile(file, text))) {
@@ -138,9 +138,9 @@ function readConfigFile(origin: Origin & { readonly file: string }): Config {
   return config;
 }
 
-function readIfThere(file: string): string | null {
+async function readIfThere(file: string): Promise<string | null> {
   try {
-    return readFileSync(file, 'utf8');
+    return await readFile(file, 'utf8');
   } catch (error) {
     const code = error instanceof Error && 'code' in error ? error.code : null;
     if (code === 'ENOENT' || code === 'ENOTDIR') return null;

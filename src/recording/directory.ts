@@ -27,14 +27,11 @@ export function defaultRecordingDirectory(options: {
   readonly now: Seconds;
   readonly cwd: string;
   readonly env: Environment;
-  /** The folder for all recordings, where the configuration names one. */
-  readonly parent?: string | undefined;
 }): string {
   const { verb, target, now, cwd, env } = options;
   const utc = new Date(now * 1e3).toISOString().replace(/[-:]|\.\d+/g, '');
   const safe = target.replace(/[^\w.-]+/g, '-').slice(0, TARGET_LENGTH_LIMIT);
-  const parent =
-    options.parent ?? (isWritable(cwd) ? join(cwd, '.tracewright') : stateDirectory(env));
+  const parent = isWritable(cwd) ? join(cwd, '.tracewright') : stateDirectory(env);
   return firstFree(join(parent, `${utc}-${verb}-${safe}`));
 }
 

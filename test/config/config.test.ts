@@ -2,7 +2,7 @@ import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { type Config, attachDefaults } from '../../src/config/config.ts';
+import { type Config, loadConfig } from '../../src/config/config.ts';
 
 let root: string;
 let cwd: string;
@@ -18,20 +18,12 @@ afterEach(() => rm(root, { recursive: true, force: true }));
 
 const project = (text: string) => writeFile(join(cwd, '.tracewright', 'config.json'), text);
 const user = (text: string) => writeFile(join(root, 'xdg', 'tracewright', 'config.json'), text);
-const load = (more: Record<string, string> = {}): Config =>
-  attachDefaults({ cwd, env: { ...env, ...more } });
-
-function caught(action: () => unknown): unknown {
-  try {
-    return action();
-  } catch (error) {
-    return error;
-  }
-}
+const load = (more: Record<string, string> = {}): Promise<Config> =>
+  loadConfig({ cwd, env: { ...env, ...more } });
 
 describe('configuration', () => {
-  it('is empty when nothing is set', () => {
-    expect(load()).toEqual({});
+  it('is empty when nothing is set', async () => {
+    expect(await load()).toEqual({});
   });
 
   it('takes the environment over the project over the user, key by key', async () => {
@@ -39,7 +31,7 @@ describe('configuration', () => {
       '{"duration": "1m", "lag_threshold": 0.2, "output": "u", "otlp_endpoint": "http://h:4318"}',
     );
     await project('{"duration": 20, "lag_threshold": "100ms"}');
-    expect(load({ TRACEWRIGHT_DURATION: '5s' })).toEqual({
+    expect(await load({ TRACEWRIGHT_DURATION: '5s' })).toEqual({
       duration: 5,
       lagThreshold: 0.1,
       output: join(root, 'xdg', 'tracewright', 'u'),
@@ -49,18 +41,18 @@ describe('configuration', () => {
 
   it('lets the OTEL variables decide where OTLP goes', async () => {
     await user('{"otlp_endpoint": "http://h:4318"}');
-    expect(load({ OTEL_EXPORTER_OTLP_TRACES_ENDPOINT: 'http://other/' })).toEqual({});
+    expect(await load({ OTEL_EXPORTER_OTLP_TRACES_ENDPOINT: 'http://other/' })).toEqual({});
   });
 
   it('reads null as a duration without end, and paths from the file they stand in', async () => {
     await project('{"duration": null, "output": "runs/today"}');
-    expect(load()).toEqual({ duration: null, output: join(cwd, 'runs/today') });
+    expect(await load()).toEqual({ duration: null, output: join(cwd, 'runs/today') });
   });
 
   it('falls back to ~/.config when XDG_CONFIG_HOME is not an absolute path', async () => {
     await mkdir(join(root, '.config', 'tracewright'), { recursive: true });
     await writeFile(join(root, '.config', 'tracewright', 'config.json'), '{"duration": 7}');
-    expect(load({ XDG_CONFIG_HOME: 'relative' })).toEqual({ duration: 7 });
+    expect(await load({ XDG_CONFIG_HOME: 'relative' })).toEqual({ duration: 7 });
   });
 });
 
@@ -76,15 +68,15 @@ describe('a mistake in the configuration', () => {
     ['{"a": \u001b[31m}', 'is not JSON'],
   ])('%j is a usage error that names the file and the key', async (text, message) => {
     await project(text);
-    const error = caught(() => load());
+    const error = await load().catch((caught: unknown) => caught);
     expect(error).toMatchObject({ name: 'TraceError', exitCode: 2 });
     expect((error as Error).message).toContain(join(cwd, '.tracewright', 'config.json'));
     expect((error as Error).message).toContain(message);
     expect((error as Error).message).not.toContain('\u001b');
   });
 
-  it('names the variable when it is in the environment', () => {
-    expect(() => load({ TRACEWRIGHT_LAG_THRESHOLD: 'soon' })).toThrow(
+  it('names the variable when it is in the environment', async () => {
+    await expect(load({ TRACEWRIGHT_LAG_THRESHOLD: 'soon' })).rejects.toThrow(
       'TRACEWRIGHT_LAG_THRESHOLD is "soon", not a time such as "50ms"',
     );
   });
