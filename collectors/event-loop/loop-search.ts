@@ -1,7 +1,7 @@
 import { monotonicNow } from '../../src/core/clock.ts';
 import { parseSyscall } from '../../src/platform/proc-parse.ts';
 import { readProc } from '../../src/platform/proc.ts';
-import { MemoryError, pointerAt, readMaps, type ProcessMemory } from '../../src/platform/memory.ts';
+import { MemoryError, readMaps, type ProcessMemory } from '../../src/platform/memory.ts';
 import { LOOP_BYTES, isPointer, parseLoopHead } from './libuv-layout.ts';
 import type { LoopProbe } from './loop-probe.ts';
 import { openLoopAt } from './libuv.ts';
@@ -14,12 +14,17 @@ import { openLoopAt } from './libuv.ts';
 /** x86-64 numbers of epoll_wait, epoll_pwait, epoll_pwait2: their first argument is the epoll descriptor. */
 const EPOLL_CALLS: ReadonlySet<number> = new Set([232, 281, 441]);
 const PAGE = 4096;
-/** `uv__io_poll` alone has 15 KiB of event buffers in its frame; a parked Python callback has some ten KiB of frames below it. */
-const PARKED_STACK_PAGES = 24;
-/** A running thread's stack pointer is unknown: this much of the far end of the main thread's stack, where `uv_run` was called. */
-const RUNNING_STACK_PAGES = 64;
-/** A running thread is only looked at every so many tries: it costs more, and most threads park sooner. */
-const RUNNING_EVERY = 8;
+/** The upper half of the highest user-space address. */
+const HIGHEST_WORD = 0x7fff;
+/** `uv__io_poll` alone has 15 KiB of event buffers in its frame, and the caller's frame above it holds the loop too. */
+const POLL_STACK_PAGES = 8;
+/** Outside the poll, `uv_run` is sought from the far end of the stack, where it was called: 25 to 30 KiB from it in CPython 3.9 and 3.13. */
+const FAR_STACK_PAGES = 48;
+/** A search from the far end takes 5 ms or so: it is made every so many tries, and most threads park in their poll sooner. */
+const FAR_EVERY = 8;
+/** Found nothing by this many tries, it is made this seldom: the thread may run no libuv loop at all. */
+const FAR_KEEN_TRIES = 80;
+const FAR_EVERY_LATER = 100;
 /** Distinct pointers proved in one try, at 2 µs each. */
 const CANDIDATE_LIMIT = 1024;
 /** Mappings are read anew after this many tries without success. */
@@ -55,10 +60,17 @@ class StackSearch implements LoopSearch {
   readonly #tid: number;
   readonly #memory: ProcessMemory;
   readonly #idleMetrics: boolean;
-  readonly #page: Buffer = Buffer.allocUnsafe(PAGE);
+  readonly #page: Buffer = Buffer.alloc(PAGE);
+  readonly #words: Uint32Array = new Uint32Array(
+    this.#page.buffer,
+    this.#page.byteOffset,
+    PAGE / 4,
+  );
   readonly #loop: Buffer = Buffer.allocUnsafe(LOOP_BYTES);
   #writable: readonly Range[] = [];
-  #mainStack: Range | null = null;
+  /** The mapping that holds the thread's stack, once known. */
+  #stack: Range | null = null;
+  readonly #seen = new Set<number>();
   #found: { readonly loop: LoopProbe; readonly loopCount: number } | null = null;
 
   constructor(
@@ -77,6 +89,7 @@ class StackSearch implements LoopSearch {
     try {
       if (this.#found !== null) return this.#moved();
       if (this.tries % MAPS_EVERY === 1) this.#readMappings();
+      this.#seen.clear();
       this.#look();
     } catch (error) {
       if (!(error instanceof MemoryError) && !isErrno(error)) throw error;
@@ -99,38 +112,40 @@ class StackSearch implements LoopSearch {
     const call = parseSyscall(readProc(`/proc/${this.#pid}/task/${this.#tid}/syscall`) ?? '');
     if (call === null) return;
     if (call.kind !== 'running') {
-      const epoll = call.kind === 'syscall' && EPOLL_CALLS.has(call.number);
-      const from = call.stackPointer - (call.stackPointer % 8);
-      this.#scan(
-        { start: from, end: from + PARKED_STACK_PAGES * PAGE },
-        epoll ? (call.arguments[0] ?? null) : null,
-      );
-    } else if (this.#mainStack !== null && this.tries % RUNNING_EVERY === 0) {
-      const { start, end } = this.#mainStack;
-      this.#scan({ start: Math.max(start, end - RUNNING_STACK_PAGES * PAGE), end }, null);
+      const here = call.stackPointer;
+      this.#stack = this.#writable.find(({ start, end }) => start <= here && here < end) ?? null;
+      if (call.kind === 'syscall' && EPOLL_CALLS.has(call.number)) {
+        const backendFd = call.arguments[0] ?? null;
+        const from = here - (here % PAGE);
+        for (let page = 0; page < POLL_STACK_PAGES && this.#found === null; page++)
+          this.#scan(from + page * PAGE, backendFd);
+        return;
+      }
     }
+    const every = this.tries <= FAR_KEEN_TRIES ? FAR_EVERY : FAR_EVERY_LATER;
+    if (this.tries % every !== 0 || this.#stack === null) return;
+    const { start, end } = this.#stack;
+    const lowest = Math.max(start, end - FAR_STACK_PAGES * PAGE);
+    for (let page = end - PAGE; page >= lowest && this.#found === null; page -= PAGE)
+      this.#scan(page, null);
   }
 
-  /** Proves every word of the stack that points into writable memory outside it. `backendFd`, when known, rules most of them out. */
-  #scan(stack: Range, backendFd: number | null): void {
-    const seen = new Set<number>();
-    let page = -1;
-    for (let at = stack.start; at < stack.end; at += 8) {
-      const base = at - (at % PAGE);
-      if (base !== page) {
-        this.#memory.readInto(this.#page, base);
-        page = base;
-      }
-      const value = pointerAt(this.#page, at - base);
-      if (!isPointer(value) || seen.has(value) || !this.#couldHold(value, stack)) continue;
-      seen.add(value);
-      if (seen.size > CANDIDATE_LIMIT) return;
+  /** Proves every word of a page that points into writable memory off the stack. `backendFd`, when known, rules most of them out. */
+  #scan(page: number, backendFd: number | null): void {
+    this.#memory.readInto(this.#page, page);
+    const words = this.#words;
+    for (let at = 0; at < words.length; at += 2) {
+      const high = words[at + 1] ?? 0;
+      if (high === 0 || high > HIGHEST_WORD) continue;
+      const value = high * 0x1_0000_0000 + (words[at] ?? 0);
+      if (!isPointer(value) || this.#seen.has(value) || !this.#couldHold(value)) continue;
+      if (this.#seen.size >= CANDIDATE_LIMIT) return;
+      this.#seen.add(value);
       if (this.#prove(value, backendFd)) return;
     }
   }
 
-  #couldHold(address: number, stack: Range): boolean {
-    if (address >= stack.start && address < stack.end) return false;
+  #couldHold(address: number): boolean {
     const ranges = this.#writable;
     let low = 0;
     let high = ranges.length;
@@ -140,7 +155,12 @@ class StackSearch implements LoopSearch {
       else high = middle;
     }
     const range = ranges[low];
-    return range !== undefined && address >= range.start && address + LOOP_BYTES <= range.end;
+    return (
+      range !== undefined &&
+      range !== this.#stack &&
+      address >= range.start &&
+      address + LOOP_BYTES <= range.end
+    );
   }
 
   #prove(address: number, backendFd: number | null): boolean {
@@ -156,13 +176,10 @@ class StackSearch implements LoopSearch {
   }
 
   #readMappings(): void {
-    const writable: Range[] = [];
-    for (const map of readMaps(this.#pid)) {
-      if (!map.permissions.startsWith('rw')) continue;
-      if (map.path === '[stack]') this.#mainStack = this.#tid === this.#pid ? map : null;
-      else writable.push(map);
-    }
-    this.#writable = writable;
+    const maps = readMaps(this.#pid).filter((map) => map.permissions.startsWith('rw'));
+    this.#writable = maps;
+    this.#stack =
+      this.#tid === this.#pid ? (maps.find((map) => map.path === '[stack]') ?? null) : null;
   }
 }
 

@@ -141,7 +141,7 @@ export class LoopTurns {
     const slept = reading.idleTime - last.idleTime;
     const busy = reading.entryTime - last.entryTime - slept;
     const start = last.entryTime + slept;
-    if (turns === 1 && this.#trusts(start, last.at, reading.entryTime)) {
+    if (turns === 1 && this.#trusts(start, last.at, reading)) {
       this.#emit({
         startMin: start,
         startMax: start,
@@ -197,18 +197,22 @@ export class LoopTurns {
     // libuv clears the entry before it adds to the idle time; read between the two, the sum comes with the next reading.
     if (reading.idleTime === idleTime) return;
     const start = entryTime + reading.idleTime - idleTime;
-    if (!this.#trusts(start, seenAt, reading.to)) return;
+    if (!this.#trusts(start, seenAt, reading)) return;
     open.startMin = start;
     open.startMax = start;
     open.startExact = true;
   }
 
-  /** A computed return of a poll must lie after the moment we saw that poll going on. */
-  #trusts(start: Seconds, after: Seconds, before: Seconds): boolean {
-    if (this.idleTimeIsShort) return false;
-    if (start >= after && start <= before) return true;
-    this.#interruptedAt = after;
-    return false;
+  /**
+   * Whether a computed return of a poll is one: it lies after the moment we saw that poll going on, and either no poll was interrupted
+   * lately or the loop's clock, set when the poll returned, says the same.
+   */
+  #trusts(start: Seconds, seenAt: Seconds, by: LoopReading): boolean {
+    if (start < seenAt || start > by.to) {
+      this.#interruptedAt = seenAt;
+      return false;
+    }
+    return !this.idleTimeIsShort || (by.loopTime > 0 && start >= by.loopTime);
   }
 
   /** The open turn ended between `last`, its last reading, and `reading`. */
