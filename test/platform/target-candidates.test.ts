@@ -4,7 +4,12 @@ import { start, startShell } from './processes.ts';
 
 describe('the list of candidates', () => {
   it('has servers with runtime, title, CPU and age, the busiest first, and no programs without a runtime', async () => {
-    const busy = await start(process.execPath, ['-e', 'console.log(1); for (;;);', '--api-key=x']);
+    const busy = await start(process.execPath, [
+      '-e',
+      'console.log(1); for (;;);',
+      '--',
+      '--api-key=x',
+    ]);
     const idle = await start(process.execPath, [
       '-e',
       'console.log(1); setInterval(() => {}, 1e3)',
