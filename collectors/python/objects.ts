@@ -88,10 +88,26 @@ export class PythonObjects {
     const isAscii = ((state >> 6) & 1) === 1;
     if (!isCompact || (kind !== 1 && kind !== 2 && kind !== 4) || (isAscii && kind !== 1))
       throw new Unsound('text');
+    if (!isAscii) this.#checkUtf8(address, length);
     const shown = Math.min(length, TEXT_LIMIT);
     const data = address + (isAscii ? table.unicode.asciiData : table.unicode.compactData);
-    const text = decodeText(memory.view(data, shown * kind), kind, isAscii);
+    if (memory.view(data + length * kind, kind).some((byte) => byte !== 0))
+      throw new Unsound('text');
+    const text = decodeText(memory.view(data, shown * kind), kind);
+    checkText(text, { kind, isAscii, isWhole: shown === length });
     return shown < length ? `${text}…` : text;
+  }
+
+  /** A string that is not ASCII has a slot for its UTF-8 form, empty or filled; in one that is, the slot is text. */
+  #checkUtf8(address: number, length: number): void {
+    const slot = address + this.table.unicode.asciiData;
+    const utf8Length = this.memory.i64(slot);
+    const utf8 = this.memory.pointer(slot + 8);
+    const isSound =
+      utf8 === 0
+        ? utf8Length === 0
+        : isAddress(utf8) && utf8Length >= length && utf8Length <= 4 * length;
+    if (!isSound) throw new Unsound('text');
   }
 
   /** A copy of the contents of a `bytes`. */
@@ -122,11 +138,8 @@ export class PythonObjects {
   }
 }
 
-function decodeText(data: Buffer, kind: 1 | 2 | 4, isAscii: boolean): string {
-  if (kind === 1) {
-    if (isAscii && data.some((byte) => byte > 127)) throw new Unsound('text');
-    return data.toString('latin1');
-  }
+function decodeText(data: Buffer, kind: 1 | 2 | 4): string {
+  if (kind === 1) return data.toString('latin1');
   if (kind === 2) return data.toString('utf16le');
   let text = '';
   for (let at = 0; at < data.length; at += 4) {
@@ -135,4 +148,20 @@ function decodeText(data: Buffer, kind: 1 | 2 | 4, isAscii: boolean): string {
     text += String.fromCodePoint(point);
   }
   return text;
+}
+
+/** Throws unless the characters are what a string of this kind must hold: CPython picks the smallest that fits. */
+function checkText(
+  text: string,
+  { kind, isAscii, isWhole }: { kind: 1 | 2 | 4; isAscii: boolean; isWhole: boolean },
+): void {
+  let largest = 0;
+  for (let i = 0; i < text.length; i++) {
+    const unit = text.charCodeAt(i);
+    // No name or path has a NUL.
+    if (unit === 0) throw new Unsound('text');
+    if (unit > largest) largest = unit;
+  }
+  const holds = kind === 4 ? 0xd800 : kind === 2 ? 0x100 : 0x80;
+  if (isAscii ? largest > 0x7f : isWhole && largest < holds) throw new Unsound('text');
 }

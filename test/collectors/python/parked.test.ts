@@ -36,7 +36,7 @@ describe.each(interpreters())('parked threads of CPython $version', ({ path, ver
     const dump = await pySpyDump(target.pid);
     if (dump === null) return skip('py-spy may not attach here (yama, or no CAP_SYS_PTRACE)');
     const seen = readStacks(reader);
-    expect([...seen.keys()].toSorted()).toEqual([...dump.keys()].toSorted());
+    expect(new Set(seen.keys())).toEqual(new Set(dump.keys()));
     for (const [tid, frames] of dump) expect(seen.get(tid)).toEqual(frames);
   });
 
@@ -68,7 +68,7 @@ describe.each(interpreters())('parked threads of CPython $version', ({ path, ver
       .map(
         ({ tid }) => reader.stack(tid)?.frames.findLast(({ file }) => file === PARKED)?.function,
       );
-    expect(outermost.toSorted()).toEqual(['coroutine_on_a_loop', 'idle_loop']);
+    expect(new Set(outermost)).toEqual(new Set(['coroutine_on_a_loop', 'idle_loop']));
     expect(named(target.pid)).toBe('main');
   });
 });
