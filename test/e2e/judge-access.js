@@ -31,4 +31,4 @@ function answer() {
   }
 }
 
-console.log(JSON.stringify(answer()));
+process.stdout.write(JSON.stringify(answer()));

@@ -70,7 +70,7 @@ const nobody: User = isRoot ? { uid: NOBODY, gid: NOBODY } : {};
 
 /** Judges a pid as a user, behind a command that gives up something. */
 function judge(pid: number, as: User = {}, behind: readonly string[] = []): Judged {
-  const [command = node, ...before] = [...behind, node];
+  const [command = node, ...before]: readonly string[] = [...behind, node];
   const text = execFileSync(
     command,
     [...before, join(folder, 'judge-access.js'), dist, String(pid)],
@@ -116,9 +116,13 @@ function commOf(pid: number): string {
 }
 
 /** Whether a command can be run here at all (`unshare` and `setpriv` need rights that a container may withhold). */
-function works(command: string, ...args: string[]): boolean {
+function works(...words: readonly string[]): boolean {
+  const [command = 'true', ...args] = words;
   return spawnSync(command, args, { stdio: 'ignore' }).status === 0;
 }
+
+/** Root here or, for who is not, root of a user namespace: holds every capability over what it starts. */
+const asRoot: readonly string[] = isRoot ? [] : ['unshare', '--user', '--map-root-user'];
 
 /** What is left without rights, by the issue: CPU, run-queue wait and growth. */
 function expectDegraded({ access, runtime }: Judged): void {
@@ -193,24 +197,27 @@ describe('a process of the same user', () => {
     expect(judged.access.messages.join('\n')).toContain('not dumpable');
   });
 
-  it.skipIf(!isRoot || !works('setpriv', '--version'))(
-    'is closed to a root that has dropped CAP_SYS_PTRACE, for the capabilities it holds (needs root)',
-    async () => {
-      const pid = await sleeper();
-      const behind = ['setpriv', '--inh-caps=-sys_ptrace', '--bounding-set=-sys_ptrace'];
-      const judged = judge(pid, {}, behind);
-      expectDegraded(judged);
-      expect(judged.access.rule).toBe('more-capabilities');
-      expect(judged.access.messages.join('\n')).not.toContain('sudo');
+  it.skipIf(!works(...asRoot, 'setpriv', '--version'))(
+    'is closed to a root without CAP_SYS_PTRACE, for the capabilities it holds (needs root or user namespaces)',
+    () => {
+      const drop = 'setpriv --inh-caps=-sys_ptrace --bounding-set=-sys_ptrace';
+      const judgement = `${drop} ${node} ${join(folder, 'judge-access.js')} ${dist}`;
+      const full = judgeInShell(`sleep 60 & ${judgement} $!; kill $!`);
+      expectDegraded(full);
+      expect(full.access.rule).toBe('more-capabilities');
+      expect(full.access.messages.join('\n')).not.toContain('sudo');
       // With the same capabilities on both sides, the same user is enough again.
-      const [command = '', ...args] = [...behind, '/bin/sleep', '60'];
-      const child = spawn(command, args, { stdio: 'ignore' });
-      onTestFinished(() => void child.kill('SIGKILL'));
-      while (commOf(child.pid ?? 0) !== 'sleep')
-        await new Promise((resolve) => setTimeout(resolve, 5));
-      expect(judge(child.pid ?? 0, {}, behind).access.memory.available).toBe(yama === 0);
+      const equal = judgeInShell(
+        `${drop} sleep 60 & while ! grep -q sleep /proc/$!/comm; do :; done; ${judgement} $!; kill $!`,
+      );
+      expect(equal.access.memory.available).toBe(yama === 0);
     },
   );
+
+  function judgeInShell(script: string): Judged {
+    const [command = 'sh', ...args]: readonly string[] = [...asRoot, 'sh', '-c', script];
+    return JSON.parse(execFileSync(command, args, { cwd: folder, encoding: 'utf8' })) as Judged;
+  }
 });
 
 describe('namespaces', () => {
@@ -239,27 +246,36 @@ describe('namespaces', () => {
     },
   );
 
-  it('shows the pid that a process has in its own container', async () => {
-    const alone = ['--user', '--map-root-user', '--pid', '--fork', '--kill-child'];
-    const unshare = isRoot ? alone.slice(2) : alone;
-    if (!works('unshare', ...unshare, 'true')) return;
-    const child = spawn('unshare', [...unshare, 'sh', '-c', 'echo; exec sleep 60'], {
-      stdio: ['ignore', 'pipe', 'inherit'],
-    });
-    onTestFinished(() => void child.kill('SIGKILL'));
-    await new Promise((resolve) => createInterface(child.stdout).once('line', resolve));
-    const inner = Number(readFileSync(`/proc/${child.pid}/task/${child.pid}/children`, 'utf8'));
-    const { findTarget } = await import('../../src/platform/target.ts');
-    expect(findTarget({ pid: inner })).toMatchObject({
-      namespacePid: 1,
-      container: expect.any(String),
-    });
-  });
+  it.skipIf(!works('unshare', ...asRoot.slice(1), '--pid', '--fork', 'true'))(
+    'shows the pid that a process has in its own container (needs root or user namespaces)',
+    async () => {
+      const unshare = [...asRoot.slice(1), '--pid', '--fork', '--kill-child'];
+      const child = spawn('unshare', [...unshare, 'sh', '-c', 'echo; exec sleep 60'], {
+        stdio: ['ignore', 'pipe', 'inherit'],
+      });
+      onTestFinished(() => void child.kill('SIGKILL'));
+      await new Promise((resolve) => createInterface(child.stdout).once('line', resolve));
+      const inner = Number(readFileSync(`/proc/${child.pid}/task/${child.pid}/children`, 'utf8'));
+      const { findTarget } = await import('../../src/platform/target.ts');
+      expect(findTarget({ pid: inner })).toMatchObject({
+        namespacePid: 1,
+        container: expect.any(String),
+      });
+    },
+  );
 });
 
 describe('a pid that was given to another process', () => {
-  it.skipIf(!isRoot || !works('unshare', '--pid', '--fork', '--mount-proc', 'true'))(
-    'is not taken for the one it belonged to, by path or by kept file (needs root)',
+  const ownPids = [
+    'unshare',
+    ...asRoot.slice(1),
+    '--pid',
+    '--fork',
+    '--kill-child',
+    '--mount-proc',
+  ];
+  it.skipIf(!works(...ownPids, 'true'))(
+    'is not taken for the one it belonged to, by path or by kept file (needs root or user namespaces)',
     () => {
       // In a pid namespace of its own, the next pid can be chosen: the second sleep gets the pid of the first.
       const script = `
@@ -274,13 +290,8 @@ describe('a pid that was given to another process', () => {
         touch ${folder}/reused
         wait $watcher`;
       copyFileSync(join(import.meta.dirname, 'reused-pid.js'), join(folder, 'reused-pid.js'));
-      const out = execFileSync(
-        'unshare',
-        ['--pid', '--fork', '--kill-child', '--mount-proc', 'sh', '-c', script],
-        {
-          encoding: 'utf8',
-        },
-      );
+      const [command = 'unshare', ...args]: readonly string[] = [...ownPids, 'sh', '-c', script];
+      const out = execFileSync(command, args, { encoding: 'utf8' });
       expect(JSON.parse(out)).toEqual({
         samePid: true,
         isSame: false,

@@ -23,7 +23,7 @@ while (!existsSync(join(folder, 'reused'))) await sleep(5);
 const context = { signal: new AbortController().signal, clock: anchoredClock(takeAnchor()) };
 const observed = [];
 for await (const { kind } of processCollector().observe(target, context)) observed.push(kind);
-console.log(
+process.stdout.write(
   JSON.stringify({
     samePid:
       readFileSync(join(folder, 'second'), 'utf8').trim() === pid &&

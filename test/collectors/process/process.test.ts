@@ -72,7 +72,7 @@ describe('the contract of a collector', () => {
   it('probing and observing change nothing in the target', async () => {
     const started = await startShell('echo; read nothing');
     const picture = () =>
-      ['status', 'maps', 'limits', 'cmdline', 'oom_score_adj', 'timerslack_ns']
+      ['status', 'maps', 'limits', 'cmdline', 'oom_score_adj', 'coredump_filter']
         .map((name) => readFileSync(`/proc/${started.pid}/${name}`, 'utf8'))
         .concat(readdirSync(`/proc/${started.pid}/fd`))
         .join('\n');
