@@ -179,12 +179,12 @@ class RecordingWriter implements RecordingSink {
   }
 
   async end(end: RunEnd, findings: readonly Finding[]): Promise<{ readonly dropped: number }> {
-    if (!this.#closed) {
+    if (!this.#closed && !this.#queue.failed) {
       for (const finding of findings) this.#log({ kind: 'finding', finding, at: end.endedAt });
       await this.flush();
-      this.#put(encodeRootSpan(end, findings, this.#context), 1);
+      this.#put(encodeRootSpan(end, findings, this.#context), 0);
       // Last, so that a recording with an end is a complete one.
-      this.#put(encodeLogs([{ kind: 'run-end', end }], this.#context), 1);
+      this.#put(encodeLogs([{ kind: 'run-end', end }], this.#context), 0);
     }
     return this.close();
   }

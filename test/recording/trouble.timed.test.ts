@@ -1,0 +1,88 @@
+import { execFileSync, spawn, spawnSync } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { createInterface } from 'node:readline';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { openRecording } from '../../src/recording/reader.ts';
+import { random } from './observations.ts';
+
+const CHILD = join(import.meta.dirname, 'write-in-child.mjs');
+const KILLS = 10;
+const SEED = 20_261_121;
+
+let root: string;
+beforeEach(async () => {
+  root = await mkdtemp(join(tmpdir(), 'tracewright-'));
+});
+afterEach(() => rm(root, { recursive: true, force: true }));
+
+it(`everything flushed before a kill -9 is there afterwards, at ${KILLS} random moments`, async () => {
+  const next = random(SEED);
+  for (let n = 0; n < KILLS; n++) {
+    const directory = join(root, String(n));
+    const child = spawn(process.execPath, [CHILD, directory, 'endless'], {
+      stdio: ['ignore', 'pipe', 'inherit'],
+    });
+    const until = 37 * (1 + Math.floor(next() * 300));
+    let acknowledged = 0;
+    for await (const line of createInterface({ input: child.stdout })) {
+      acknowledged = Number(line);
+      if (acknowledged >= until) child.kill('SIGKILL');
+    }
+    if (child.exitCode === null && child.signalCode === null) await once(child, 'exit');
+    const recording = await openRecording(directory);
+    const values = [...(recording.series('m')[0]?.value ?? [])];
+    expect(values.length, `seed ${SEED}, kill ${n}`).toBeGreaterThanOrEqual(acknowledged);
+    expect(values).toEqual(values.map((_, i) => i + 1));
+    expect(recording.end).toBeNull();
+    expect(recording.problems.at(-1)).toBe(
+      'the run has no end: its writer was killed or is still running',
+    );
+  }
+});
+
+interface Outcome {
+  readonly written: number;
+  readonly dropped: number;
+  readonly failures: readonly string[];
+  readonly kept: number;
+  readonly last: number;
+  readonly problems: readonly string[];
+}
+
+function outcomeOf(output: string): Outcome {
+  return JSON.parse(output) as Outcome;
+}
+
+/** What must hold whatever stopped the writing. */
+function expectHonest(outcome: Outcome): void {
+  expect(outcome.failures).toHaveLength(1);
+  expect(outcome.kept).toBeGreaterThan(0);
+  expect(outcome.last).toBe(outcome.kept);
+  expect(outcome.kept + outcome.dropped).toBe(outcome.written);
+  expect(outcome.problems).toEqual([
+    'the run has no end: its writer was killed or is still running',
+  ]);
+}
+
+function canMountInNamespace(): boolean {
+  const probe = ['-rm', 'mount', '-t', 'tmpfs', 'tmpfs', tmpdir()];
+  return spawnSync('unshare', probe, { stdio: 'ignore' }).status === 0;
+}
+
+describe('a disk that fills up', () => {
+  it('leaves a readable recording, and what was lost is counted (limit on file size)', () => {
+    const script = `ulimit -f 256; exec "${process.execPath}" "${CHILD}" "${join(root, 'r')}" until-full`;
+    expectHonest(outcomeOf(execFileSync('sh', ['-c', script], { encoding: 'utf8' })));
+  });
+
+  it.runIf(canMountInNamespace())('says so (a file system of 256 kB)', () => {
+    const script = `mount -t tmpfs -o size=256k tmpfs "${root}" && exec "${process.execPath}" "${CHILD}" "${join(root, 'r')}" until-full`;
+    const output = execFileSync('unshare', ['-rm', 'sh', '-c', script], { encoding: 'utf8' });
+    const outcome = outcomeOf(output);
+    expectHonest(outcome);
+    expect(outcome.failures[0]).toContain('the disk is full');
+  });
+});
