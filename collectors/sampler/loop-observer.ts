@@ -35,10 +35,10 @@ export interface ThreadReadings {
 export type CaptureStack = () => string | null;
 
 interface OpenBlock {
-  turnId: number;
-  cpuBefore: Seconds;
-  waitBefore: Seconds;
-  waitFirst: Seconds;
+  readonly turnId: number;
+  /** The kernel's counts when the turn was first known to last. */
+  readonly cpuFirst: Seconds;
+  readonly waitFirst: Seconds;
   lastCapture: Seconds;
   readonly stacks: Map<string, Seconds>;
   readonly syscalls: Map<string, number>;
@@ -55,8 +55,6 @@ export class LoopObserver {
   readonly #threshold: Seconds;
   readonly #delay = new ExponentialHistogram();
   #block: OpenBlock | null = null;
-  #cpu: Seconds = 0;
-  #wait: Seconds = 0;
   #second: SecondTally;
   #saturated = false;
 
@@ -74,26 +72,25 @@ export class LoopObserver {
     this.#capture = options.capture;
     this.#threshold = options.threshold;
     this.#readings.refresh();
-    this.#cpu = options.readings.cpu;
-    this.#wait = options.readings.wait;
-    this.#second = newTally(options.at, this.#cpu, this.#wait, options.watch);
+    this.#second = newTally(options.at, options.readings, options.watch);
   }
 
-  /** One sample. Returns a block that ended, null mostly, or 'gone' when the thread no longer exists. */
-  sample(at: Seconds): BlockMessage | null | 'gone' {
+  /**
+   * One sample; gives a block that ended, null mostly. The common case, an idle loop, touches nothing but the identity: between two
+   * samples our code has left the processor's caches, and every further step costs there what it never costs in a benchmark.
+   */
+  sample(at: Seconds): BlockMessage | null {
     const watch = this.#watch;
-    const turnBefore = watch.turnId;
     watch.sample(at);
-    if (!this.#readings.refresh()) return 'gone';
-    const { cpu, wait } = this.#readings;
-    const closed = watch.takeClosed();
-    const message = closed === null ? null : this.#finish(closed, false);
-    if (watch.idle) this.#block = null;
-    else if (this.#block === null || watch.turnId !== turnBefore) this.#begin(wait);
-    if (!watch.idle) this.#follow(at);
-    this.#tally(at);
-    this.#cpu = cpu;
-    this.#wait = wait;
+    const tally = this.#second;
+    tally.samples++;
+    if (watch.lost) tally.lost++;
+    const message = this.#block === null && watch.idle ? this.#takeUnseen() : this.#followTurn(at);
+    if (!watch.idle) tally.busy++;
+    const { age } = watch;
+    if (age > 0) this.#delay.record(age);
+    else tally.ageless++;
+    if (this.#saturated) this.#sampleActivity(at);
     return message;
   }
 
@@ -110,17 +107,20 @@ export class LoopObserver {
     return this.#finish(turn, true);
   }
 
-  /** What was seen since the last call. */
-  drainSecond(at: Seconds): SecondMessage {
+  /** What was seen since the last call; null when the thread is gone. */
+  drainSecond(at: Seconds): SecondMessage | null {
+    if (!this.#readings.refresh()) return null;
+    const { cpu, wait } = this.#readings;
     const tally = this.#second;
     const elapsed = Math.max(at - tally.from, 1e-9);
     const { idleTotal, counters } = this.#watch;
-    const onCpu = Math.min(1, (this.#cpu - tally.cpu) / elapsed);
+    const onCpu = Math.min(1, (cpu - tally.cpu) / elapsed);
     const exact = idleTotal !== null && tally.idleTotal !== null;
     const utilization = exact
       ? 1 - (idleTotal - tally.idleTotal) / elapsed
       : tally.busy / Math.max(1, tally.samples - tally.lost);
     this.#saturated = onCpu >= SATURATED;
+    this.#delay.recordZeros(tally.ageless - tally.lost);
     const second: SecondMessage = {
       thread: this.thread,
       from: tally.from,
@@ -129,18 +129,46 @@ export class LoopObserver {
       lost: tally.lost,
       utilization: Math.min(1, Math.max(0, utilization)),
       delay: this.#delay.drain(),
-      counters,
-      activity: this.#saturated ? this.#activity(tally, { onCpu, elapsed }) : null,
+      counters: counters === null ? null : { ...counters },
+      activity: this.#saturated
+        ? this.#activity(tally, { onCpu, waited: (wait - tally.wait) / elapsed })
+        : null,
     };
-    this.#second = newTally(at, this.#cpu, this.#wait, this.#watch);
+    this.#second = newTally(at, this.#readings, this.#watch);
     return second;
   }
 
-  #begin(wait: Seconds): void {
+  /** A turn that began and ended between two samples; only a loop that stamps its turns shows those. */
+  #takeUnseen(): BlockMessage | null {
+    const closed = this.#watch.takeClosed();
+    if (closed === null) return null;
+    this.#readings.refresh();
+    return this.#finish(closed, false);
+  }
+
+  #followTurn(at: Seconds): BlockMessage | null {
+    const watch = this.#watch;
+    const closed = watch.takeClosed();
+    let message: BlockMessage | null = null;
+    if (closed !== null) {
+      this.#readings.refresh();
+      message = this.#finish(closed, false);
+    }
+    if (this.#block !== null && (watch.idle || watch.turnId !== this.#block.turnId))
+      this.#block = null;
+    if (watch.idle) return message;
+    // From its second sample on a turn may become a block; most never get there.
+    if (this.#block === null && watch.age > 0) this.#begin();
+    this.#follow(at);
+    return message;
+  }
+
+  #begin(): void {
+    this.#readings.refresh();
+    const { cpu, wait } = this.#readings;
     this.#block = {
       turnId: this.#watch.turnId,
-      cpuBefore: this.#cpu,
-      waitBefore: this.#wait,
+      cpuFirst: cpu,
       waitFirst: wait,
       lastCapture: 0,
       stacks: new Map(),
@@ -176,15 +204,15 @@ export class LoopObserver {
     const block = this.#block;
     if (block?.live === false) return null;
     const { cpu, wait } = this.#readings;
-    // Waiting is credited when the thread gets its core, so what was credited after the first sample within the turn is the part that
-    // certainly belongs to it. Seen by counters only, the turn has no such sample.
-    const waited = Math.max(0, wait - (block?.waitFirst ?? this.#wait));
+    // Waiting is credited when the thread gets its core, so what was credited after a sample within the turn is the part that certainly
+    // belongs to it. Seen by counters only, the turn has no such sample, and the second's count bounds it.
+    const waited = Math.max(0, wait - (block?.waitFirst ?? this.#second.wait));
     const starved = longest - waited < this.#threshold;
     return {
       thread: this.thread,
       basis: this.#watch.basis,
       turn,
-      onCpu: Math.min(longest, Math.max(0, cpu - (block?.cpuBefore ?? this.#cpu))),
+      onCpu: Math.min(longest, Math.max(0, cpu - (block?.cpuFirst ?? this.#second.cpu))),
       runQueueWait: Math.min(longest, waited),
       starved,
       open,
@@ -194,16 +222,9 @@ export class LoopObserver {
     };
   }
 
-  #tally(at: Seconds): void {
+  #sampleActivity(at: Seconds): void {
     const tally = this.#second;
-    tally.samples++;
-    if (this.#watch.lost) {
-      tally.lost++;
-      return;
-    }
-    if (!this.#watch.idle) tally.busy++;
-    this.#delay.record(this.#watch.age);
-    if (!this.#saturated || this.#capture === null || at - tally.lastStack < ACTIVITY_EVERY) return;
+    if (this.#capture === null || at - tally.lastStack < ACTIVITY_EVERY) return;
     tally.lastStack = at;
     const id = this.#capture();
     if (id === null) return;
@@ -211,12 +232,12 @@ export class LoopObserver {
     tally.stacks.set(id, (tally.stacks.get(id) ?? 0) + 1);
   }
 
-  #activity(tally: SecondTally, { onCpu, elapsed }: { onCpu: number; elapsed: Seconds }): Activity {
+  #activity(tally: SecondTally, { onCpu, waited }: { onCpu: number; waited: number }): Activity {
     const { counters } = this.#watch;
     const counted = counters !== null && tally.counters !== null;
     return {
       onCpu,
-      runQueueWait: Math.min(1, (this.#wait - tally.wait) / elapsed),
+      runQueueWait: Math.min(1, waited),
       stackSamples: tally.stackSamples,
       stacks: tally.stacks,
       iterations: counted ? counters.iterations - tally.counters.iterations : null,
@@ -235,11 +256,13 @@ interface SecondTally {
   samples: number;
   lost: number;
   busy: number;
+  /** Samples of a loop that waited, or whose turn was only just seen. */
+  ageless: number;
   stackSamples: number;
   lastStack: Seconds;
 }
 
-function newTally(from: Seconds, cpu: Seconds, wait: Seconds, watch: TurnWatch): SecondTally {
+function newTally(from: Seconds, { cpu, wait }: ThreadReadings, watch: TurnWatch): SecondTally {
   return {
     from,
     cpu,
@@ -250,6 +273,7 @@ function newTally(from: Seconds, cpu: Seconds, wait: Seconds, watch: TurnWatch):
     samples: 0,
     lost: 0,
     busy: 0,
+    ageless: 0,
     stackSamples: 0,
     lastStack: 0,
   };

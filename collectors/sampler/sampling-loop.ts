@@ -11,6 +11,7 @@ import {
   type GapMessage,
   type LoopThread,
   type SamplerPlan,
+  type SecondMessage,
 } from './messages.ts';
 import type { RuntimeAdapter } from './runtime-adapter.ts';
 import { StackTable } from './stack-table.ts';
@@ -29,12 +30,20 @@ const BACKLOG = 16;
 const BLOCKS_A_BATCH = 500;
 /** Loop threads watched; the first found come first. */
 const THREAD_LIMIT = 16;
+/** Rounds after which V8 has optimised the hot path (measured: 250 µs a round before, 120 µs after), and the time they may take. */
+const WARM_UP_ROUNDS = 8000;
+const WARM_UP_LIMIT: Seconds = 0.15;
 /** Our own thread asks for this niceness: it sleeps 97 % of the time and must wake up on time when the machine is full. */
 const SAMPLER_NICE = -10;
 
 /** Pause between two samples while nothing lasts: a quarter of the threshold, at most 12 ms. */
 export function samplingPeriod(threshold: Seconds): Seconds {
   return Math.min(threshold / 4, PERIOD_LIMIT);
+}
+
+interface WatchedThread {
+  readonly observer: LoopObserver;
+  readonly readings: ProcThreadReadings;
 }
 
 /** Where batches go; false when the receiver is too far behind to take one. */
@@ -44,7 +53,7 @@ export class SamplingLoop {
   readonly #plan: SamplerPlan;
   readonly #adapter: RuntimeAdapter;
   readonly #control: Int32Array;
-  readonly #observers = new Map<number, { observer: LoopObserver; readings: ProcThreadReadings }>();
+  #observers: readonly WatchedThread[] = [];
   readonly #stacks = new StackTable();
   #blocks: BlockMessage[] = [];
   #gaps: GapMessage[] = [];
@@ -63,7 +72,18 @@ export class SamplingLoop {
   /** Looks for loops before the run, so that it can be said what will be seen. */
   prepare(): readonly LoopThread[] {
     this.#discover(monotonicNow());
-    return [...this.#observers.values()].map(({ observer }) => observer.thread);
+    this.#warmUp();
+    return this.#observers.map(({ observer }) => observer.thread);
+  }
+
+  /** Has V8 compile the path of a sample now: at 80 samples a second it would run interpreted for the first minute. */
+  #warmUp(): void {
+    const end = monotonicNow() + WARM_UP_LIMIT;
+    for (let i = 0; i < WARM_UP_ROUNDS && this.#observers.length > 0; i++) {
+      const at = monotonicNow();
+      if (at > end) return;
+      for (const { observer } of this.#observers) observer.sample(at);
+    }
   }
 
   /** Runs until asked to stop or until the target is gone. Blocks its thread. */
@@ -75,15 +95,15 @@ export class SamplingLoop {
     let previous = monotonicNow();
     let nextBatch = previous + BATCH_EVERY;
     let gone = false;
-    for (const { observer } of this.#observers.values()) observer.drainSecond(previous);
+    for (const { observer } of this.#observers) observer.drainSecond(previous);
     while (!gone && Atomics.load(this.#control, CELL.stop) === 0) {
       const at = monotonicNow();
       if (at - previous > lateLimit) this.#reportLate(previous, at);
       previous = at;
-      gone = this.#round(at);
+      this.#round(at);
       if (at >= nextBatch) {
         nextBatch = at + BATCH_EVERY;
-        gone ||= !this.#isSameProcess();
+        gone = !this.#isSameProcess();
         if (!gone) this.#discover(at);
         this.#post(this.#takeBatch(at), post);
       }
@@ -93,23 +113,18 @@ export class SamplingLoop {
     this.#finish(monotonicNow(), gone, post);
   }
 
-  /** One sample of every loop; true when the target is gone. */
-  #round(at: Seconds): boolean {
+  /** One sample of every loop. */
+  #round(at: Seconds): void {
     this.#samples++;
     this.#adapter.round(at);
-    for (const [tid, { observer, readings }] of this.#observers) {
-      const seen = observer.sample(at);
-      if (seen === 'gone') {
-        readings.close();
-        this.#observers.delete(tid);
-        if (tid === this.#plan.pid) return true;
-      } else if (seen !== null) this.#keep(seen);
+    for (const { observer } of this.#observers) {
+      const block = observer.sample(at);
+      if (block !== null) this.#keep(block);
     }
-    return false;
   }
 
   #isFollowing(): boolean {
-    for (const { observer } of this.#observers.values()) if (observer.following) return true;
+    for (const { observer } of this.#observers) if (observer.following) return true;
     return false;
   }
 
@@ -129,7 +144,7 @@ export class SamplingLoop {
   }
 
   #discover(at: Seconds): void {
-    if (this.#observers.size >= THREAD_LIMIT) return;
+    if (this.#observers.length >= THREAD_LIMIT) return;
     for (const { thread, watch } of this.#adapter.discover(at)) {
       let readings: ProcThreadReadings;
       try {
@@ -141,7 +156,7 @@ export class SamplingLoop {
       const capture = stack === null ? null : () => this.#stackId(stack(thread.tid));
       const { threshold } = this.#plan;
       const observer = new LoopObserver({ thread, watch, readings, capture, threshold, at });
-      this.#observers.set(thread.tid, { observer, readings });
+      this.#observers = [...this.#observers, { observer, readings }];
     }
   }
 
@@ -155,13 +170,13 @@ export class SamplingLoop {
   }
 
   #takeBatch(at: Seconds): Batch {
-    const observers = [...this.#observers.values()];
+    const seconds = this.#drainSeconds(at);
     const batch: Batch = {
-      seconds: observers.map(({ observer }) => observer.drainSecond(at)),
+      seconds,
       stacks: this.#stacks.takeFresh(),
       blocks: this.#blocks,
       gaps: this.#gaps,
-      threads: observers.map(({ observer }) => observer.thread),
+      threads: this.#observers.map(({ observer }) => observer.thread),
       samples: this.#samples,
       late: this.#late,
       dropped: this.#dropped,
@@ -171,6 +186,18 @@ export class SamplingLoop {
     this.#blocks = [];
     this.#gaps = [];
     return batch;
+  }
+
+  /** Threads that are gone are watched no longer. */
+  #drainSeconds(at: Seconds): readonly SecondMessage[] {
+    const seconds: SecondMessage[] = [];
+    this.#observers = this.#observers.filter(({ observer, readings }) => {
+      const second = observer.drainSecond(at);
+      if (second !== null) seconds.push(second);
+      else readings.close();
+      return second !== null;
+    });
+    return seconds;
   }
 
   #post(batch: Batch, post: PostBatch): void {
@@ -190,7 +217,7 @@ export class SamplingLoop {
   }
 
   #finish(at: Seconds, gone: boolean, post: PostBatch): void {
-    for (const { observer } of this.#observers.values()) {
+    for (const { observer } of this.#observers) {
       const open = gone ? null : observer.endOpen();
       if (open !== null) this.#keep(open);
     }
@@ -199,7 +226,7 @@ export class SamplingLoop {
     const last = this.#takeBatch(at);
     for (const batch of this.#pending) post(batch, false);
     post(last, true);
-    for (const { readings } of this.#observers.values()) readings.close();
+    for (const { readings } of this.#observers) readings.close();
     this.#adapter.close();
   }
 }

@@ -1,8 +1,11 @@
 import type { Clock, Seconds } from './types.ts';
 
-/** CLOCK_MONOTONIC now, as `process.hrtime` reads it. */
+/** What `performance.now()` (milliseconds since this thread began) lacks of CLOCK_MONOTONIC; both are read from uv_hrtime. */
+const MONO_OFFSET: Seconds = Number(process.hrtime.bigint()) / 1e9 - performance.now() / 1e3;
+
+/** CLOCK_MONOTONIC now. `performance.now` is used because it makes no BigInt: this is called at every sample. */
 export function monotonicNow(): Seconds {
-  return Number(process.hrtime.bigint()) / 1e9;
+  return MONO_OFFSET + performance.now() / 1e3;
 }
 
 /** A pair of readings that ties the monotonic clock to Unix time. */

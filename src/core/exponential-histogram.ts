@@ -30,6 +30,15 @@ export class ExponentialHistogram {
     this.#buckets.set(index, (this.#buckets.get(index) ?? 0) + 1);
   }
 
+  /** The same as `record(0)` n times. */
+  recordZeros(n: number): void {
+    if (n <= 0) return;
+    this.#count += n;
+    this.#zero += n;
+    this.#min = Math.min(this.#min, 0);
+    this.#max = Math.max(this.#max, 0);
+  }
+
   get count(): number {
     return this.#count;
   }
