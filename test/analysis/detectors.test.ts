@@ -1,0 +1,181 @@
+import { describe, expect, it } from 'vitest';
+import { detectAll } from '../../src/analysis/detectors.ts';
+import { ATTR, EVENT, SPAN } from '../../src/core/semconv.ts';
+import type { Attributes, Frame, Observation, RunStart } from '../../src/core/types.ts';
+import { memoryRecording } from '../../src/recording/memory.ts';
+
+const T0 = 1_700_000_000;
+const START: RunStart = {
+  schemaVersion: 1,
+  toolVersion: '0',
+  command: 'attach',
+  startedAt: T0,
+  traceId: 'a'.repeat(32),
+  targets: [],
+  collectors: [],
+  settings: { lag_threshold_s: 0.05 },
+};
+const END = {
+  endedAt: T0 + 10,
+  interrupted: false,
+  reason: 'duration',
+  ownCpuRatio: 0,
+  startupCpu: 0,
+  samples: 1,
+  late: 0,
+  dropped: 0,
+};
+
+function findingsOf(observations: readonly Observation[]) {
+  const recording = memoryRecording(START);
+  for (const observation of observations) recording.write(observation);
+  return detectAll(recording.view(END));
+}
+
+const stack = (id: string, ...functions: string[]): Observation => ({
+  kind: 'stack',
+  at: T0,
+  id,
+  frames: functions.map((name): Frame => {
+    const [fn = '', file = '/app/main.py'] = name.split('@');
+    return { function: fn, file, line: 3 };
+  }),
+});
+
+const block = (at: number, duration: number, extra: Attributes = {}): Observation => ({
+  kind: 'span',
+  name: SPAN.blocked,
+  from: T0 + at,
+  to: T0 + at + duration,
+  attributes: {
+    [ATTR.pid]: 42,
+    [ATTR.threadId]: 42,
+    [ATTR.threadName]: 'main',
+    [ATTR.durationMin]: duration - 0.002,
+    [ATTR.durationMax]: duration + 0.002,
+    [ATTR.basis]: 'callback',
+    [ATTR.mechanism]: 'sleep',
+    [ATTR.starved]: false,
+    [ATTR.stackShares]: [`s1=${duration}`],
+    ...extra,
+  },
+});
+
+describe('loop-blocked', () => {
+  it('groups blocks by place and gives count, total, worst and share', () => {
+    const [finding, ...others] = findingsOf([
+      stack('s1', 'sleep_badly', 'handler'),
+      block(1, 0.06),
+      block(2, 0.1),
+      block(3, 0.2),
+    ]);
+    expect(others).toEqual([]);
+    expect(finding).toMatchObject({
+      id: 'F1',
+      code: 'TRC101',
+      kind: 'loop-blocked',
+      severity: 'warning',
+      confidence: 'confirmed',
+      pid: 42,
+      mechanism: 'sleep',
+    });
+    expect(finding?.where.map((place) => place.function)).toEqual(['sleep_badly', 'handler']);
+    expect(finding?.measure['count']).toBe(3);
+    expect(finding?.measure['total_s']).toBeCloseTo(0.36, 9);
+    expect(finding?.measure['worst_max_s']).toBeCloseTo(0.202, 9);
+    expect(finding?.measure['share_ratio']).toBeCloseTo(0.036, 9);
+  });
+
+  it('keeps two places apart, the one with more time first', () => {
+    const findings = findingsOf([
+      stack('s1', 'one', 'handler'),
+      stack('s2', 'other', 'handler'),
+      block(1, 0.06),
+      block(2, 0.4, { [ATTR.stackShares]: ['s2=0.4'] }),
+    ]);
+    expect(findings.map((finding) => finding.where[0]?.function)).toEqual(['other', 'one']);
+  });
+
+  it('is critical from one second on, or from a fifth of the time', () => {
+    expect(findingsOf([block(1, 1.2)])[0]?.severity).toBe('critical');
+    const often = Array.from({ length: 25 }, (_, i) => block(i * 0.4, 0.09));
+    expect(findingsOf(often)[0]?.severity).toBe('critical');
+  });
+
+  it('is only likely without a stack: the block is certain, its place is not', () => {
+    const [finding] = findingsOf([block(1, 0.06, { [ATTR.stackShares]: [] })]);
+    expect(finding).toMatchObject({ confidence: 'likely', where: [] });
+  });
+
+  it('notes a starved loop without blaming the program', () => {
+    const [finding] = findingsOf([block(1, 0.3, { [ATTR.starved]: true })]);
+    expect(finding).toMatchObject({ severity: 'note', mechanism: 'starved', where: [] });
+  });
+
+  it('is silent about a run without blocks', () => {
+    expect(findingsOf([])).toEqual([]);
+  });
+});
+
+const activity = (second: number, extra: Attributes): Observation => ({
+  kind: 'event',
+  at: T0 + second,
+  name: EVENT.activity,
+  severity: 'info',
+  body: '',
+  attributes: {
+    [ATTR.pid]: 42,
+    [ATTR.threadId]: 42,
+    [ATTR.activityOnCpu]: 0.99,
+    [ATTR.activityRunQueueWait]: 0,
+    [ATTR.activityStackSamples]: 10,
+    [ATTR.stackShares]: [],
+    ...extra,
+  },
+});
+const seconds = (count: number, extra: Attributes): Observation[] =>
+  Array.from({ length: count }, (_, second) => activity(second, extra));
+
+describe('cpu-spin', () => {
+  const SELECT = 'EpollSelector.select@/usr/lib/python3.11/selectors.py';
+  const RUN_ONCE = 'BaseEventLoop._run_once@/usr/lib/python3.11/asyncio/base_events.py';
+  const SPINNING = [
+    stack('poll', SELECT, RUN_ONCE, 'main'),
+    stack('retry', 'Scope._deliver@/v/lib/python3.11/site-packages/pkg/scope.py', RUN_ONCE, 'main'),
+  ];
+
+  it('names what a loop without wait keeps running', () => {
+    const [finding] = findingsOf([
+      ...SPINNING,
+      ...seconds(8, { [ATTR.stackShares]: ['poll=3', 'retry=7'] }),
+    ]);
+    expect(finding).toMatchObject({ code: 'TRC102', kind: 'cpu-spin', severity: 'warning' });
+    expect(finding?.where[0]).toMatchObject({ function: 'Scope._deliver', module: 'pkg' });
+  });
+
+  it('is silent when the loop handles I/O: that is load', () => {
+    const io = stack('io', '_SelectorSocketTransport._read_ready', RUN_ONCE, 'main');
+    const shares = { [ATTR.stackShares]: ['poll=3', 'retry=6', 'io=1'] };
+    expect(findingsOf([...SPINNING, io, ...seconds(8, shares)])).toEqual([]);
+  });
+
+  it('is silent when callbacks do work: the loop is hardly ever innermost', () => {
+    const shares = { [ATTR.stackShares]: ['retry=10'] };
+    expect(findingsOf([...SPINNING, ...seconds(8, shares)])).toEqual([]);
+  });
+
+  it('is silent about a burst of three seconds', () => {
+    const shares = { [ATTR.stackShares]: ['poll=3', 'retry=7'] };
+    expect(findingsOf([...SPINNING, ...seconds(3, shares)])).toEqual([]);
+  });
+
+  it('goes by the counts of a loop that keeps them', () => {
+    const counted = (iterations: number, events: number) => ({
+      [ATTR.activityIterations]: iterations,
+      [ATTR.activityEvents]: events,
+    });
+    expect(findingsOf(seconds(8, counted(200_000, 3)))[0]?.kind).toBe('cpu-spin');
+    expect(findingsOf(seconds(8, counted(200_000, 20_000)))).toEqual([]);
+    expect(findingsOf(seconds(8, counted(3_000, 0)))).toEqual([]);
+  });
+});

@@ -1,0 +1,97 @@
+import { describe, expect, it } from 'vitest';
+import { LoopObserver } from '../../../collectors/sampler/loop-observer.ts';
+import type { BlockMessage } from '../../../collectors/sampler/messages.ts';
+import { AsyncioWatch, type RunOnceReading } from '../../../collectors/sampler/asyncio-watch.ts';
+
+/** One stretch of a simulated thread: a callback, or idling (handle 0), and how much of it was spent waiting for a core. */
+interface Stretch {
+  readonly from: number;
+  readonly to: number;
+  readonly handle: number;
+  readonly waited?: number;
+}
+
+const THREAD = { tid: 1, name: 'main', kind: 'asyncio' } as const;
+
+/** Samples a simulated thread as the sampling loop would and gives the blocks it reports. */
+function observe(stretches: readonly Stretch[], options: { live?: boolean } = {}): BlockMessage[] {
+  let at = 100;
+  const current = (): Stretch | undefined => stretches.find((one) => one.from <= at && at < one.to);
+  const read = (): RunOnceReading => {
+    const stretch = current();
+    return stretch === undefined || stretch.handle === 0
+      ? { handle: 0, index: -1, turnStart: 0 }
+      : { handle: stretch.handle, index: 0, turnStart: stretch.from };
+  };
+  // The kernel credits a wait when the thread gets its core back: here at the end of the stretch.
+  const waited = (): number =>
+    stretches.reduce((sum, one) => sum + (one.to <= at ? (one.waited ?? 0) : 0), 0);
+  const observer = new LoopObserver({
+    thread: THREAD,
+    watch: new AsyncioWatch({ read, confirm: () => options.live ?? true }),
+    readings: {
+      refresh: () => true,
+      get cpu() {
+        return 0;
+      },
+      get wait() {
+        return waited();
+      },
+      syscall: () => ({ name: 'running', file: null }),
+    },
+    capture: () => `stack-of-${current()?.handle ?? 0}`,
+    threshold: 0.05,
+    at,
+  });
+  const blocks: BlockMessage[] = [];
+  const end = Math.max(...stretches.map((one) => one.to)) + 0.1;
+  while (at < end) {
+    const block = observer.sample(at);
+    if (block !== null) blocks.push(block);
+    at += observer.following ? 0.002 : 0.012;
+  }
+  return blocks;
+}
+
+describe('LoopObserver', () => {
+  it('reports a callback of 60 ms with an interval that holds the truth, and its stack', () => {
+    const [block, ...others] = observe([{ from: 100.5, to: 100.56, handle: 7 }]);
+    expect(others).toEqual([]);
+    expect(block).toMatchObject({ starved: false, open: false });
+    const { turn } = block ?? expect.fail('no block');
+    expect(turn.endMin - turn.startMax).toBeLessThanOrEqual(0.06);
+    expect(turn.endMax - turn.startMin).toBeGreaterThanOrEqual(0.06);
+    expect([...(block?.stacks.keys() ?? [])]).toEqual(['stack-of-7']);
+  });
+
+  it('finds every one of 1,000 callbacks of 50 ms, wherever the samples fall', () => {
+    const stretches = Array.from({ length: 1000 }, (_, i) => {
+      const from = 101 + i * 0.21 + (i % 97) / 8000;
+      return { from, to: from + 0.0501, handle: i + 1 };
+    });
+    expect(observe(stretches)).toHaveLength(1000);
+  });
+
+  it('is silent about a saturated loop whose callbacks take 30 ms each', () => {
+    const stretches = Array.from({ length: 200 }, (_, i) => ({
+      from: 101 + i * 0.03,
+      to: 101 + (i + 1) * 0.03,
+      handle: i + 1,
+    }));
+    expect(observe(stretches)).toEqual([]);
+  });
+
+  it('calls a short callback that was preempted starved, not blocked', () => {
+    const [block] = observe([{ from: 100.5, to: 100.6, handle: 3, waited: 0.0995 }]);
+    expect(block).toMatchObject({ starved: true });
+  });
+
+  it('still calls it blocked when what is left without the wait reaches the threshold', () => {
+    const [block] = observe([{ from: 100.5, to: 100.62, handle: 3, waited: 0.05 }]);
+    expect(block).toMatchObject({ starved: false });
+  });
+
+  it('says nothing about the remains of a loop that has ended', () => {
+    expect(observe([{ from: 100.5, to: 101, handle: 3 }], { live: false })).toEqual([]);
+  });
+});
