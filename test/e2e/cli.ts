@@ -17,7 +17,11 @@ export interface CliOptions {
   readonly env?: Readonly<Record<string, string>>;
   /** What runs the program; this Node by default. */
   readonly command?: readonly string[];
+  /** A run that has not ended by then hangs: it is killed, and ends with SIGKILL. */
+  readonly limitS?: number;
 }
+
+const LIMIT_S = 60;
 
 /** A run of the program that can be signalled before it ends. */
 export interface CliRun {
@@ -55,9 +59,13 @@ export function startCli(args: readonly string[], options: CliOptions = {}): Cli
     stderr += text;
     heard();
   });
+  const limit = setTimeout(() => child.kill('SIGKILL'), (options.limitS ?? LIMIT_S) * 1e3);
   const ended = new Promise<Ended>((resolve, reject) => {
     child.on('error', reject);
-    child.on('close', (code, signal) => resolve({ code, signal, stdout, stderr }));
+    child.on('close', (code, signal) => {
+      clearTimeout(limit);
+      resolve({ code, signal, stdout, stderr });
+    });
   });
   const said = (text: string): Promise<void> =>
     new Promise((resolve, reject) => {

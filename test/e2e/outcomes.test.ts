@@ -83,7 +83,12 @@ describe.concurrent('a run that ends by itself', () => {
       kind: 'loop-blocked',
       confidence: 'confirmed',
       pid: target.pid,
-      where: [{ function: 'blocking_sleep', share: expect.any(Number) }],
+    });
+
+    expect(verdicts(report)[0]?.where[0]).toMatchObject({
+      function: 'blocking_sleep',
+      file: expect.stringMatching(/faults\.py$/),
+      line: expect.any(Number),
     });
 
     const shown = await runCli(['show', path, '--json']);
@@ -150,7 +155,7 @@ describe.concurrent('an interrupted run', () => {
   it('ends with 130 on Ctrl-C before its duration is over, with what it has', async (context) => {
     const target = await faultyTarget(context);
     const path = freshRecording();
-    const run = startCli(['attach', String(target.pid), '-d', '50', '--json', '-o', path]);
+    const run = startCli(['attach', String(target.pid), '-d', '40', '--json', '-o', path]);
     await recorded(path, run);
     run.child.kill('SIGINT');
     const ended = await run.ended;
@@ -174,7 +179,7 @@ describe.concurrent('an interrupted run', () => {
   it('ends with 143 on SIGTERM, with what it has', async (context) => {
     const target = await faultyTarget(context);
     const path = freshRecording();
-    const run = startCli(['attach', String(target.pid), '-d', '50', '--json', '-o', path]);
+    const run = startCli(['attach', String(target.pid), '-d', '40', '--json', '-o', path]);
     await recorded(path, run);
     run.child.kill('SIGTERM');
     const ended = await run.ended;
@@ -185,7 +190,7 @@ describe.concurrent('an interrupted run', () => {
   it('leaves a readable recording and an untouched target when it is killed', async (context) => {
     const target = await faultyTarget(context);
     const path = freshRecording();
-    const run = startCli(['attach', String(target.pid), '-d', '50', '-o', path]);
+    const run = startCli(['attach', String(target.pid), '-d', '40', '-o', path]);
     await recorded(path, run);
     run.child.kill('SIGKILL');
     await run.ended;
@@ -288,7 +293,7 @@ describe.concurrent('a target that cannot be watched', () => {
   });
 
   it.each([
-    [['attach', 'x'], "expected a pid, got 'x'"],
+    [['attach', 'x'], "expected a process id, got 'x'"],
     [['attach', '1', '--duratoin', '3'], '--duration'],
     [['attach', '1', '-d', 'soon'], 'soon'],
     [['atach', '1'], 'Did you mean trace attach?'],

@@ -34,15 +34,8 @@ export async function watchTarget(
     : undefined;
   try {
     const recording = join(folder, 'recording');
-    const run = await runCli([
-      'attach',
-      String(target.pid),
-      '-d',
-      String(watchS),
-      '--json',
-      '-o',
-      recording,
-    ]);
+    const args = ['attach', String(target.pid), '-d', String(watchS), '--json', '-o', recording];
+    const run = await runCli(args, { limitS: watchS + 30 });
     const report = parseReport(run);
     const view = await openRecording(recording);
     return { run, report, score: score(scoreInput(view, target.pid, target.truth())) };
