@@ -43,7 +43,7 @@ Result:
 
 Recording:
   -o, --output <folder>      where to (default .tracewright/<utc>-attach-<pid>)
-      --force                replace <folder> if it is there
+      --force                replace the recording that <folder> holds
       --no-recording         keep nothing on disk
       --raw                  store each reading of the loop too; large, meant
                              for checking trace itself

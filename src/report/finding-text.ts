@@ -47,7 +47,7 @@ function more(count: number, what: string, field: (label: string, text: string) 
 
 /** One line: function, file and line (cut at its beginning), package, share. */
 function placeText(place: Place, page: Page): string {
-  const share = formatRatio(place.share);
+  const share = formatRatio(place.share).padStart(5);
   const name = clipEnd(outside(place.function, 120), Math.floor(page.width / 2) - LABEL_WIDTH);
   const from = place.module === null ? '' : ` in ${outside(place.module, 40)}`;
   const line = place.line === null ? '' : `:${place.line}`;

@@ -1,6 +1,6 @@
 import { METRIC } from '../core/semconv.ts';
-import type { Finding, FindingKind, TargetInfo } from '../core/types.ts';
-import { formatCount, formatInterval, formatSeconds } from './format.ts';
+import type { Finding, FindingKind, Ratio, TargetInfo } from '../core/types.ts';
+import { formatCount, formatInterval, formatRatio, formatSeconds } from './format.ts';
 import { outside } from './layout.ts';
 import type { Report } from './report.ts';
 
@@ -101,7 +101,16 @@ function sentenceOf(finding: Finding, report: Report): string {
   const where = place === undefined ? '' : `, in ${describePlace(place)}`;
   const times = count === 1 ? 'once' : `${formatCount(count)} times`;
   const how = count === 1 ? `for ${worst}` : `worst ${worst}`;
-  return `the event loop of ${describeTarget(target)} stood still ${times}, ${how}${where}`;
+  return `the event loop of ${describeTarget(target)} stood still ${times}, ${how}${where}${waitText(measure)}`;
+}
+
+/** From this share of the blocked time on, waiting for a core is part of the verdict: the machine is to blame as well. */
+const NOTABLE_WAIT: Ratio = 0.25;
+
+function waitText(measure: Finding['measure']): string {
+  const [waited, total] = [measure['run_queue_wait_s'], measure['total_s']];
+  if (waited === undefined || total === undefined || waited < total * NOTABLE_WAIT) return '';
+  return `; ${formatRatio(Math.min(1, waited / total))} of that time it waited for a core`;
 }
 
 function worstOf(measure: Finding['measure']): string | null {

@@ -30,7 +30,7 @@ describe('the terminal report', () => {
 
       F1  critical  loop-blocked (TRC101), confirmed
           the event loop did not turn for 7 stretches while in Reranker.score
-          where     93 %  Reranker.score (/srv/app/rerank.py:88), thread MainThread
+          where      93 %  Reranker.score (/srv/app/rerank.py:88), thread MainThread
           called by 100 %  answer (…teway/a/very/deep/tree/of/packages/routes.py:1204)
                     in gateway
           mechanism cpu
@@ -145,6 +145,16 @@ describe('the terminal report', () => {
     const findings = [blockedFinding, { ...blockedFinding, id: 'F2' }];
     const text = renderTerminal(buildReport(sampleView(), findings, { recording }), plain);
     expect(text.replaceAll(/\s+/g, ' ')).toContain('(/srv/app/rerank.py:88); 1 more finding below');
+  });
+
+  it('says when much of a block was waiting for a core', () => {
+    const told = (wait: number) => {
+      const measure = { ...blockedFinding.measure, run_queue_wait_s: wait };
+      const report = buildReport(sampleView(), [{ ...blockedFinding, measure }], { recording });
+      return renderTerminal(report, plain).replaceAll(/\s+/g, ' ');
+    };
+    expect(told(2.4)).toContain('(/srv/app/rerank.py:88); 75 % of that time it waited for a core');
+    expect(told(0.1)).not.toContain('of that time it waited');
   });
 
   it('uses the detector’s own sentence for what it has no words for', () => {
