@@ -8,6 +8,7 @@ import {
   asArray,
   asObject,
   asString,
+  attributesKey,
   fromAttributes,
   fromNanos,
   fromOtlpValue,
@@ -126,7 +127,7 @@ class Decoder {
   }
 
   #pointAttributes(list: unknown, scope: Scope): Attributes {
-    const key = `${scope.key}${JSON.stringify(list ?? [])}`;
+    const key = scope.key + attributesKey(list);
     const known = this.#attributes.get(key);
     if (known !== undefined) return known;
     const attributes = { ...scope.identity, ...fromAttributes(list) };

@@ -155,6 +155,28 @@ function asAttributeValue(value: unknown): AttributeValue {
   return JSON.stringify(value);
 }
 
+/**
+ * A string that is the same for the same attributes. Building it by hand for scalars takes a third of what `JSON.stringify`
+ * does, which was a third of reading a large recording.
+ */
+export function attributesKey(list: unknown): string {
+  let key = '';
+  for (const item of asArray(list)) {
+    const pair = asObject(item);
+    const value = asObject(pair?.['value']);
+    const scalar =
+      value?.['stringValue'] ??
+      value?.['intValue'] ??
+      value?.['doubleValue'] ??
+      value?.['boolValue'];
+    if (typeof scalar !== 'string' && typeof scalar !== 'number' && typeof scalar !== 'boolean')
+      return JSON.stringify(list);
+    const kind = value !== undefined && 'stringValue' in value ? '"' : '';
+    key += `${String(pair?.['key'])}\0${kind}${String(scalar)}\0`;
+  }
+  return key;
+}
+
 /** `__proto__` from a file must become a property, not a prototype. */
 function setOwn<T>(target: Record<string, T>, key: string, value: T): void {
   if (key === '__proto__')

@@ -12,6 +12,7 @@ import { encodeRootSpan } from '../core/otlp-root-span.ts';
 import type { OtlpPayload } from '../core/otlp-types.ts';
 import { ATTR } from '../core/semconv.ts';
 import type {
+  Attributes,
   Clock,
   Finding,
   Gap,
@@ -152,7 +153,7 @@ class RecordingWriter implements RecordingSink {
         if (this.#points.push(observation) >= LINE_POINTS) this.#encodePending();
         return;
       case 'span':
-        this.#repeatStack(observation.attributes[ATTR.stackId]);
+        this.#repeatStacks(observation.attributes);
         if (this.#spans.push(observation) >= LINE_POINTS) this.#encodePending();
         return;
       case 'stack':
@@ -161,8 +162,11 @@ class RecordingWriter implements RecordingSink {
         this.#stacksInSegment.add(observation.id);
         this.#log(observation);
         return;
-      case 'snapshot':
       case 'event':
+        this.#repeatStacks(observation.attributes);
+        this.#log(observation);
+        return;
+      case 'snapshot':
       case 'gap':
         this.#log(observation);
     }
@@ -204,11 +208,17 @@ class RecordingWriter implements RecordingSink {
     if (this.#logs.push(source) >= LINE_POINTS) this.#encodePending();
   }
 
-  /** Each segment can be read alone, so it repeats the stacks that its spans refer to. */
-  #repeatStack(id: unknown): void {
-    if (typeof id !== 'string' || this.#stacksInSegment.has(id)) return;
-    const stack = this.#stacks.get(id);
-    if (stack !== undefined) this.write(stack);
+  /** Each segment can be read alone, so it repeats the stacks that its spans and events refer to. */
+  #repeatStacks(attributes: Attributes | undefined): void {
+    const shares = attributes?.[ATTR.stackShares];
+    const weighted = Array.isArray(shares)
+      ? shares.map((share) => String(share).split('=')[0])
+      : [];
+    for (const id of [attributes?.[ATTR.stackId], ...weighted]) {
+      if (typeof id !== 'string' || this.#stacksInSegment.has(id)) continue;
+      const stack = this.#stacks.get(id);
+      if (stack !== undefined) this.write(stack);
+    }
   }
 
   #shedGap(now: Seconds): Gap {

@@ -37,7 +37,7 @@ const blocked = (stack: string): Observation => ({
   name: SPAN.blocked,
   from: START.startedAt,
   to: START.startedAt + 1,
-  attributes: { [ATTR.stackId]: stack },
+  attributes: { [ATTR.stackShares]: [`${stack}=0.05`] },
 });
 
 async function lines(name = 'telemetry.jsonl'): Promise<Record<string, unknown>[]> {
