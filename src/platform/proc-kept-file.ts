@@ -12,7 +12,6 @@ export class KeptFile {
   /** What the last `read()` brought lies at its start. Overwritten by the next. */
   readonly buffer: Buffer;
   #fd: number;
-  #failure: unknown = null;
 
   /** Throws the errno error (ENOENT, EACCES) as Node does. */
   constructor(path: string, capacity: number = CAPACITY) {
@@ -35,8 +34,7 @@ export class KeptFile {
     if (this.#fd < 0) return -1;
     try {
       return readSync(this.#fd, this.buffer, 0, this.buffer.length, 0);
-    } catch (error) {
-      this.#failure = error;
+    } catch {
       return -1;
     }
   }
@@ -45,11 +43,6 @@ export class KeptFile {
   text(): string | null {
     const length = this.read();
     return length < 0 ? null : this.buffer.toString('latin1', 0, length);
-  }
-
-  /** What the last failed `read()` failed with: `ESRCH` when the process is gone. */
-  get failure(): unknown {
-    return this.#failure;
   }
 
   close(): void {

@@ -1,6 +1,6 @@
 import { closeSync, openSync, readFileSync, readSync, readdirSync } from 'node:fs';
 import { endianness } from 'node:os';
-import type { Bytes, Seconds } from '../core/types.ts';
+import type { Seconds } from '../core/types.ts';
 import { parseStat, parseStatus, type ProcStat, type ProcStatus } from './proc-parse.ts';
 
 /**
@@ -64,47 +64,27 @@ export function listProcesses(): readonly ProcStat[] {
   return found;
 }
 
-/** The child processes of a process, whichever of its threads began them; empty when it is gone. */
-export function childPids(pid: number): readonly number[] {
-  const children: number[] = [];
-  for (const tid of threadIds(pid)) {
-    const text = readProc(`/proc/${pid}/task/${tid}/children`);
-    // No such file without CONFIG_PROC_CHILDREN: then the whole of /proc has to be asked, 1000 times dearer.
-    if (text === null && readProc('/proc/thread-self/children') === null)
-      return listProcesses().flatMap((stat) => (stat.parent === pid ? [stat.pid] : []));
-    children.push(...(text ?? '').split(' ').filter(Boolean).map(Number));
-  }
-  return children;
-}
+/** AT_CLKTCK of getauxval(3): what sysconf(_SC_CLK_TCK) answers from, without a native call. */
+const AT_CLKTCK = 17;
 
-/** AT_PAGESZ and AT_CLKTCK of getauxval(3): what sysconf(3) answers from, without a native call. */
-const AUXV = { pageSize: 6, clockTicks: 17 } as const;
-
-let auxiliary: ReadonlyMap<number, number> | undefined;
-
-function auxiliaryValue(key: number, otherwise: number): number {
-  if (auxiliary === undefined) {
-    const values = new Map<number, number>();
-    try {
-      const bytes = readFileSync('/proc/self/auxv');
-      const word = (at: number): number =>
-        Number(endianness() === 'LE' ? bytes.readBigUInt64LE(at) : bytes.readBigUInt64BE(at));
-      for (let at = 0; at + 16 <= bytes.length; at += 16) values.set(word(at), word(at + 8));
-    } catch {
-      // Not readable: the values below hold on every Linux that Node runs on but those with large pages.
-    }
-    auxiliary = values;
-  }
-  return auxiliary.get(key) ?? otherwise;
-}
+let ticks: number | undefined;
 
 /** Clock ticks a second, the unit of the times in `stat` (USER_HZ): 100 on every architecture Node runs on. */
 export function clockTicks(): number {
-  return auxiliaryValue(AUXV.clockTicks, 100);
+  ticks ??= auxiliaryValue(AT_CLKTCK) ?? 100;
+  return ticks;
 }
 
-export function pageSize(): Bytes {
-  return auxiliaryValue(AUXV.pageSize, 4096);
+function auxiliaryValue(key: number): number | null {
+  try {
+    const bytes = readFileSync('/proc/self/auxv');
+    const word = (at: number): number =>
+      Number(endianness() === 'LE' ? bytes.readBigUInt64LE(at) : bytes.readBigUInt64BE(at));
+    for (let at = 0; at + 16 <= bytes.length; at += 16) if (word(at) === key) return word(at + 8);
+  } catch {
+    // Not readable under some sandboxes.
+  }
+  return null;
 }
 
 /** Seconds since boot, the clock that `startTicks` counts on. */

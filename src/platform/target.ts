@@ -1,4 +1,4 @@
-import { TraceError } from '../core/errors.ts';
+import type { TraceError } from '../core/errors.ts';
 import type { ProcessTarget, Seconds, TargetInfo } from '../core/types.ts';
 import { elfHeader } from './elf.ts';
 import { ageOf, readProc, readStat, readStatus } from './proc.ts';
@@ -48,20 +48,6 @@ export function findTarget(selector: TargetSelector): FoundTarget {
   if (hits.length === 1 && only !== undefined) return inspectTarget(only.pid);
   if (hits.length === 0) throw noMatchError(selector.match);
   throw ambiguousError(selector.match, hits);
-}
-
-/** Every process whose title matches (`--all`), least pid first; refused ones are left out. Throws when none is left. */
-export function findTargets(pattern: string): readonly FoundTarget[] {
-  const found = findMatches(pattern).flatMap(({ pid }) => {
-    try {
-      return [inspectTarget(pid)];
-    } catch (error) {
-      if (error instanceof TraceError) return [];
-      throw error;
-    }
-  });
-  if (found.length === 0) throw noMatchError(pattern);
-  return found;
 }
 
 /** Whether the process still lives and is the one that was found, not another that got its pid. */

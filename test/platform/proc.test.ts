@@ -3,10 +3,8 @@ import { readFileSync, readdirSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
 import {
   ageOf,
-  childPids,
   clockTicks,
   listProcesses,
-  pageSize,
   readCommandLine,
   readStat,
   readStatus,
@@ -19,13 +17,11 @@ import { end, start, startShell } from './processes.ts';
 const NOBODY = 2 ** 22 + 1;
 
 describe('reading /proc', () => {
-  it('lists processes, their threads and their children', async () => {
-    const { pid, said } = await startShell('sleep 60 & echo $!; wait');
+  it('lists processes and their threads', async () => {
+    const { pid } = await startShell('echo; read nothing');
     expect(listProcesses().map((stat) => stat.pid)).toContain(pid);
     expect(threadIds(pid)).toEqual([pid]);
     expect(threadIds(process.pid).length).toBeGreaterThan(1);
-    expect(childPids(pid)).toEqual([Number(said)]);
-    execFileSync('/bin/kill', ['-KILL', said]);
   });
 
   it('keeps arguments apart, empty ones too, and cuts a long command line', async () => {
@@ -38,12 +34,11 @@ describe('reading /proc', () => {
 
   it('answers null or nothing for a process that is not there', () => {
     expect([readStat(NOBODY), readStatus(NOBODY)]).toEqual([null, null]);
-    expect([threadIds(NOBODY), childPids(NOBODY), readCommandLine(NOBODY)]).toEqual([[], [], []]);
+    expect([threadIds(NOBODY), readCommandLine(NOBODY)]).toEqual([[], []]);
   });
 
-  it('takes clock tick and page size from the kernel, as getconf does', () => {
+  it('takes the clock tick from the kernel, as getconf does', () => {
     expect(clockTicks()).toBe(Number(execFileSync('getconf', ['CLK_TCK'], { encoding: 'utf8' })));
-    expect(pageSize()).toBe(Number(execFileSync('getconf', ['PAGESIZE'], { encoding: 'utf8' })));
   });
 
   it('dates a process on the boot clock', () => {
@@ -70,13 +65,12 @@ describe('a kept file', () => {
     file.close();
   });
 
-  it('reads as gone when its process has ended, and says with what', async () => {
+  it('reads as gone when its process has ended', async () => {
     const started = await startShell('echo; read nothing');
     const file = new KeptFile(`/proc/${started.pid}/stat`);
     expect(file.read()).toBeGreaterThan(0);
     await end(started);
     expect(file.read()).toBe(-1);
-    expect(file.failure).toMatchObject({ code: 'ESRCH' });
     file.close();
     expect(file.text()).toBeNull();
     expect(() => file.close()).not.toThrow();

@@ -1,13 +1,4 @@
-import {
-  mkdtempSync,
-  readFileSync,
-  readdirSync,
-  readlinkSync,
-  rmSync,
-  writeFileSync,
-} from 'node:fs';
-import { tmpdir } from 'node:os';
-import { dirname, join } from 'node:path';
+import { readFileSync, readdirSync, readlinkSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
 import { processCollector } from '../../../collectors/process/process.ts';
 import { anchoredClock, takeAnchor } from '../../../src/core/clock.ts';
@@ -166,13 +157,14 @@ function linkOf(fd: string): string {
 describe('a process that has ended', () => {
   it('is told with its exit code while its parent has not taken it', async () => {
     // The shell starts a child that exits with 3 when told, and becomes a program that never waits.
-    const script = 'mkfifo $0; { read go <$0; exit 3; } & echo $!; exec sleep 60';
-    const fifo = join(mkdtempSync(join(tmpdir(), 'tracewright-process-')), 'go');
-    const { said } = await start('/bin/sh', ['-c', script, fifo]);
+    const started = await startShell(
+      'exec 3<&0; { read go <&3; exit 3; } & echo $!; exec sleep 60',
+    );
+    await until(() => readStat(started.pid)?.comm === 'sleep');
+    const { said } = started;
     const begun = observe(targetOf(Number(said)), () => false);
-    writeFileSync(fifo, 'go\n');
+    started.child.stdin?.write('go\n');
     const seen = await begun;
-    rmSync(dirname(fifo), { recursive: true });
     expect(seen.at(-2)).toMatchObject({ body: `pid ${said} exited with code 3` });
   });
 
@@ -244,16 +236,17 @@ describe('what is seen', () => {
       samplesOf(seen, METRIC.contextSwitches.name, {
         [ATTR.contextSwitchType]: 'voluntary',
       }).map(({ value }) => value);
-    const isGone = () => readdirSync(`/proc/${started.pid}/task`).length === threads - 1;
-    const threads = readdirSync(`/proc/${started.pid}/task`).length;
     let told = false;
+    let readingsAtEnd = Number.POSITIVE_INFINITY;
     const seen = await observe(targetOf(started.pid), (so) => {
-      const counts = switched(so);
-      if (!told && (counts.at(-1) ?? 0) >= parked) {
+      if (!told && (switched(so).at(-1) ?? 0) >= parked) {
         told = true;
-        void tell(started, '(parking.terminate(), 0)');
+        started.child.stdout?.on('data', (text: Buffer) => {
+          if (text.includes('over')) readingsAtEnd = switched(so).length;
+        });
+        void tell(started, `(parking.once('exit', () => console.log('over')).terminate(), 0)`);
       }
-      return told && isGone() && (samplesOf(so, METRIC.threads.name).at(-1)?.value ?? 0) < threads;
+      return switched(so).length > readingsAtEnd + 2;
     });
     const counts = switched(seen);
     expect(counts).toEqual(counts.toSorted((a, b) => a - b));
