@@ -1,12 +1,18 @@
 import type { Frame } from '../../src/core/types.ts';
 import { pointerAt } from '../../src/platform/memory.ts';
 import { lineDecoder, type LineDecoder } from './line-tables.ts';
-import { isAddress, Unsound, type PythonObjects } from './objects.ts';
+import { isAddress, Unsound, type PythonObjects, type TextImprint } from './objects.ts';
 
 /** Code objects kept; a large service has some 20 000 but runs few of them. About 1 KiB each. */
 const CODE_LIMIT = 4096;
 /** Frames (one per instruction seen) kept for one code object. */
 const FRAMES_PER_CODE_LIMIT = 1024;
+/**
+ * A program that makes and drops code in a loop gets the same addresses for all parts of it again and again, with other text in them.
+ * So the text is compared on each use, until it was the same this many times, and then every so often (milliseconds).
+ */
+const SETTLED_AFTER = 32;
+const SETTLED_RECHECK_MS = 100;
 
 /** What is known of one code object. */
 export interface Code {
@@ -28,11 +34,15 @@ interface KnownCode extends Code {
   readonly frames: Map<number, Frame>;
   /** The reading in which the identity was last compared. */
   checkedIn: number;
+  /** The name and the file as they lie in memory, how often they were found unchanged, and when last. */
+  readonly imprints: readonly TextImprint[];
+  unchanged: number;
+  comparedAt: number;
 }
 
 /**
  * Code objects by address. They can be freed and their address reused, so each use in a new reading compares every pointer
- * the entry was built from before it is trusted again.
+ * the entry was built from, and the version or the text, before it is trusted again.
  */
 export class CodeObjects {
   readonly #objects: PythonObjects;
@@ -61,8 +71,8 @@ export class CodeObjects {
       this.#hasInlineCode ? object.size : code.bytecode,
       ...(code.qualifiedName === null ? [] : [code.qualifiedName]),
     ];
-    this.#header = Buffer.alloc(Math.max(...this.#fields, code.firstLine) + 8);
-    this.#identity = new Float64Array(this.#fields.length + 1);
+    this.#header = Buffer.alloc(Math.max(...this.#fields, code.firstLine, code.version ?? 0) + 8);
+    this.#identity = new Float64Array(this.#fields.length + 2);
   }
 
   /** Starts a new reading: what was compared before is compared again. */
@@ -97,7 +107,7 @@ export class CodeObjects {
     const known = this.#known.get(address);
     if (known?.checkedIn === this.#reading) return known;
     this.#readIdentity(address);
-    if (known !== undefined && this.#identity.every((field, i) => field === known.identity[i])) {
+    if (known !== undefined && this.#isIdentityOf(known) && this.#isTextOf(known)) {
       known.checkedIn = this.#reading;
       return known;
     }
@@ -116,21 +126,44 @@ export class CodeObjects {
     this.#fields.forEach((offset, i) => {
       this.#identity[i] = pointerAt(this.#header, offset);
     });
-    this.#identity[this.#fields.length] = this.#header.readInt32LE(table.code.firstLine);
+    const { firstLine, version } = table.code;
+    this.#identity[this.#fields.length] = this.#header.readInt32LE(firstLine);
+    this.#identity[this.#fields.length + 1] =
+      version === null ? 0 : this.#header.readUInt32LE(version);
     if (this.#identity[0] !== symbols.codeType) throw new Unsound('type');
+  }
+
+  #isIdentityOf(code: KnownCode): boolean {
+    return this.#identity.every((field, i) => field === code.identity[i]);
+  }
+
+  /** Whether the name and the file are as they were, as far as the code object's version does not tell. */
+  #isTextOf(code: KnownCode): boolean {
+    const isVersioned = code.identity.at(-1) !== 0;
+    if (isVersioned) return true;
+    const now = performance.now();
+    if (code.unchanged >= SETTLED_AFTER && now - code.comparedAt < SETTLED_RECHECK_MS) return true;
+    code.comparedAt = now;
+    code.unchanged++;
+    return code.imprints.every((imprint) => this.#objects.isStill(imprint));
   }
 
   #build(address: number): KnownCode {
     const objects = this.#objects;
     const { code, object } = objects.table;
     const header = this.#header;
-    const name = objects.text(pointerAt(header, code.qualifiedName ?? code.name));
+    const texts = [
+      pointerAt(header, code.qualifiedName ?? code.name),
+      pointerAt(header, code.filename),
+    ];
+    const imprints = texts.map((text) => objects.imprint(text));
+    const [name = '', file = ''] = texts.map((text) => objects.text(text));
     if (name === '') throw new Unsound('text');
     const localNames = pointerAt(header, code.localNames);
-    return {
+    const built = {
       address,
       name,
-      file: objects.text(pointerAt(header, code.filename)),
+      file,
       firstLine: header.readInt32LE(code.firstLine),
       lineTable: objects.bytes(pointerAt(header, code.lineTable)),
       length: this.#hasInlineCode
@@ -140,8 +173,16 @@ export class CodeObjects {
           (objects.table.minor === 10 ? 2 : 1),
       localNames: () => objects.texts(localNames),
       identity: this.#identity.slice(),
-      frames: new Map(),
+      frames: new Map<number, Frame>(),
       checkedIn: this.#reading,
+      imprints,
+      unchanged: 0,
+      comparedAt: 0,
     };
+    // Freed and made anew meanwhile, the parts would be of different code objects. If all are as they were, they belong together.
+    this.#readIdentity(address);
+    if (!this.#isIdentityOf(built) || !imprints.every((imprint) => objects.isStill(imprint)))
+      throw new Unsound('moved');
+    return built;
   }
 }

@@ -57,11 +57,30 @@ export function isAddress(value: number): boolean {
   return value >= FIRST_PAGE && value < ADDRESS_END && value % ALIGNMENT === 0;
 }
 
+/** Bytes of text that an imprint keeps. */
+const IMPRINT_LIMIT = 256;
+
+/** The start of a string object as it was once: from its length on, with the text at `data`. */
+export interface TextImprint {
+  readonly from: number;
+  readonly data: number;
+  readonly bytes: Buffer;
+}
+
+interface TextLayout {
+  readonly data: number;
+  readonly length: number;
+  readonly kind: 1 | 2 | 4;
+  readonly isAscii: boolean;
+}
+
 /** Reads CPython's strings, bytes and tuples, each only after its type and length are checked. */
 export class PythonObjects {
   readonly memory: TargetMemory;
   readonly table: OffsetTable;
   readonly symbols: PythonSymbols;
+  // Room for the header, which is under 128 bytes in every version.
+  readonly #imprint: Buffer = Buffer.alloc(IMPRINT_LIMIT + 128);
 
   constructor(memory: TargetMemory, table: OffsetTable, symbols: PythonSymbols) {
     this.memory = memory;
@@ -77,6 +96,35 @@ export class PythonObjects {
 
   /** A `str`, cut at TEXT_LIMIT characters (then ending in `…`). */
   text(address: number): string {
+    const { data, length, kind, isAscii } = this.#layout(address);
+    const { memory } = this;
+    if (memory.view(data + length * kind, kind).some((byte) => byte !== 0))
+      throw new Unsound('text');
+    const shown = Math.min(length, TEXT_LIMIT);
+    const text = decodeText(memory.view(data, shown * kind), kind);
+    checkText(text, { kind, isAscii, isWhole: shown === length });
+    return shown < length ? `${text}…` : text;
+  }
+
+  /** Remembers a `str` by its length and first bytes, so that `isStill` can tell it from another one at the same address. */
+  imprint(address: number): TextImprint {
+    const { data, length, kind } = this.#layout(address);
+    const from = address + this.table.unicode.length;
+    const size = data - from + Math.min(length * kind, IMPRINT_LIMIT);
+    return { from, data: data - from, bytes: Buffer.from(this.memory.view(from, size)) };
+  }
+
+  /** Whether the string is what it was; one uncached read. */
+  isStill({ from, data, bytes }: TextImprint): boolean {
+    const now = this.#imprint.subarray(0, bytes.length);
+    this.memory.readInto(now, from, bytes.length);
+    // Between the length and the text lie the hash and a cached UTF-8 form, which come later.
+    return (
+      now.compare(bytes, 0, 8, 0, 8) === 0 && now.compare(bytes, data, bytes.length, data) === 0
+    );
+  }
+
+  #layout(address: number): TextLayout {
     const { memory, table, symbols } = this;
     this.check(address, symbols.strType);
     const length = memory.i64(address + table.unicode.length);
@@ -89,13 +137,8 @@ export class PythonObjects {
     if (!isCompact || (kind !== 1 && kind !== 2 && kind !== 4) || (isAscii && kind !== 1))
       throw new Unsound('text');
     if (!isAscii) this.#checkUtf8(address, length);
-    const shown = Math.min(length, TEXT_LIMIT);
     const data = address + (isAscii ? table.unicode.asciiData : table.unicode.compactData);
-    if (memory.view(data + length * kind, kind).some((byte) => byte !== 0))
-      throw new Unsound('text');
-    const text = decodeText(memory.view(data, shown * kind), kind);
-    checkText(text, { kind, isAscii, isWhole: shown === length });
-    return shown < length ? `${text}…` : text;
+    return { data, length, kind, isAscii };
   }
 
   /** A string that is not ASCII has a slot for its UTF-8 form, empty or filled; in one that is, the slot is text. */

@@ -47,6 +47,8 @@ export interface OffsetTable {
     readonly localNames: number;
     /** A pointer to a bytes object up to 3.10, the instructions themselves since. */
     readonly bytecode: number;
+    /** A 32-bit number of its own for each code object made, until 2^32 were (then 0). */
+    readonly version: number | null;
     /** co_lnotab up to 3.9. */
     readonly lineTable: number;
   };

@@ -97,8 +97,12 @@ export class ThreadStates {
    */
   find(tid: number): ThreadState | null {
     const known = this.#found.get(tid);
-    if (known !== undefined && this.#isLive(known)) return known;
+    // Taken out first: where the state was freed, looking at it may throw.
     this.#found.delete(tid);
+    if (known !== undefined && this.#isLive(known)) {
+      this.#found.set(tid, known);
+      return known;
+    }
     let best: ThreadState | null = null;
     for (const state of this.list()) {
       if (state.tid !== tid) continue;

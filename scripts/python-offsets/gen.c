@@ -113,6 +113,11 @@ static void print_code(void) {
   FIELD("localNames", PyCodeObject, co_varnames);
   FIELD("bytecode", PyCodeObject, co_code);
 #endif
+#if PY_VERSION_HEX >= 0x030c0000
+  FIELD("version", PyCodeObject, co_version);
+#else
+  ABSENT("version");
+#endif
 #if PY_VERSION_HEX >= 0x030a0000
   FIELD("lineTable", PyCodeObject, co_linetable);
 #else
