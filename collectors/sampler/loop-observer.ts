@@ -14,7 +14,7 @@ const OLD_BLOCK: Seconds = 1;
 const CAPTURE_OLD_EVERY: Seconds = 0.1;
 /** A turn is reported when it may have reached the threshold and its middle estimate is at least this share of it. */
 const MIDDLE_SHARE: number = 0.9;
-/** A thread on a core for this share of a second is looked at for spinning, at 10 stacks a second. */
+/** A thread on a core, or waiting for one, for this share of a second is looked at for spinning, at 10 stacks a second. */
 const SATURATED: number = 0.8;
 const ACTIVITY_EVERY: Seconds = 0.1;
 /** Descriptor targets kept with a block. */
@@ -119,7 +119,8 @@ export class LoopObserver {
     const utilization = exact
       ? 1 - (idleTotal - tally.idleTotal) / elapsed
       : tally.busy / Math.max(1, tally.samples - tally.lost);
-    this.#saturated = onCpu >= SATURATED;
+    const waited = (wait - tally.wait) / elapsed;
+    this.#saturated = onCpu + waited >= SATURATED;
     this.#delay.recordZeros(tally.ageless - tally.lost);
     const second: SecondMessage = {
       thread: this.thread,
@@ -130,9 +131,7 @@ export class LoopObserver {
       utilization: Math.min(1, Math.max(0, utilization)),
       delay: this.#delay.drain(),
       counters: counters === null ? null : { ...counters },
-      activity: this.#saturated
-        ? this.#activity(tally, { onCpu, waited: (wait - tally.wait) / elapsed })
-        : null,
+      activity: this.#saturated ? this.#activity(tally, { onCpu, waited }) : null,
     };
     this.#second = newTally(at, this.#readings, this.#watch);
     return second;
