@@ -1,0 +1,152 @@
+import { readFileSync, readlinkSync } from 'node:fs';
+import type { Bytes, Seconds } from '../../src/core/types.ts';
+import { printable } from '../../src/core/text.ts';
+import { readCommandLine } from '../../src/platform/proc.ts';
+import { listeningSockets, type ListeningSocket } from '../../src/platform/sockets.ts';
+
+/**
+ * Finding an inspector that a Node process has open already. Only ports that the process itself listens on are asked, and of those only
+ * ones with a reason to be an inspector's: a stray request would show in the access log of the application.
+ */
+
+/** An inspector to connect to. */
+export interface OpenInspector {
+  /** `ws://host:port/<uuid>` */
+  readonly url: string;
+  readonly port: number;
+  /** As `/json/version` gives it: `v20.20.2`. */
+  readonly version: string;
+}
+
+export type InspectorResult =
+  | { readonly ok: true; readonly inspector: OpenInspector }
+  | { readonly ok: false; readonly reason: string; readonly remedy: string | null };
+
+/** Node's default (`--inspect`, SIGUSR1). */
+const DEFAULT_PORT = 9229;
+/** The inspector answers on a thread of its own, so a blocked loop does not delay it. */
+const REQUEST_TIMEOUT: Seconds = 1;
+const RESPONSE_LIMIT: Bytes = 64 * 1024;
+/** With `--inspect=0` the port is anybody's guess: at most this many of the process's loopback ports are asked. */
+const GUESS_LIMIT = 8;
+
+/** `--inspect=9333`, `--inspect-brk=0.0.0.0:9333`, `--inspect-port 9230` (cluster gives each of its workers one). */
+const PORT_OPTION =
+  /--(?:inspect(?:-brk|-wait)?|inspect-port|debug-port)[= ](?:[^\s=]*:)?(\d{1,5})(?=\s|$)/g;
+
+const RESTART = 'Start it with --inspect to see the functions that block.';
+
+/** Looks for an open inspector of this process; opens none. Never throws. */
+export async function findOpenInspector(pid: number): Promise<InspectorResult> {
+  let sockets: readonly ListeningSocket[];
+  try {
+    if (readlinkSync(`/proc/${pid}/ns/net`) !== readlinkSync('/proc/self/ns/net'))
+      return refused(
+        'it lives in another network namespace',
+        `Run trace inside it: nsenter -t ${pid} -n trace attach …`,
+      );
+    sockets = listeningSockets(pid);
+  } catch (error) {
+    return refused(`its sockets cannot be listed (${messageOf(error)})`, null);
+  }
+  let last = refused('it has no inspector open', RESTART);
+  for (const socket of likely(sockets, inspectorPorts(pid))) {
+    const result = await ask(socket);
+    if (result.ok) return result;
+    last = result;
+  }
+  return last;
+}
+
+/** The ports its command line and NODE_OPTIONS give the inspector (0: any), with the default. */
+function inspectorPorts(pid: number): ReadonlySet<number> {
+  const text = [...readCommandLine(pid), nodeOptions(pid)].join(' ');
+  const ports = new Set([DEFAULT_PORT]);
+  for (const match of text.matchAll(PORT_OPTION)) ports.add(Number(match[1]));
+  return ports;
+}
+
+function nodeOptions(pid: number): string {
+  try {
+    const environment = readFileSync(`/proc/${pid}/environ`, 'latin1');
+    return /(?:^|\0)NODE_OPTIONS=([^\0]*)/.exec(environment)?.[1] ?? '';
+  } catch {
+    return '';
+  }
+}
+
+function likely(
+  sockets: readonly ListeningSocket[],
+  ports: ReadonlySet<number>,
+): readonly ListeningSocket[] {
+  const named = sockets.filter(({ port }) => ports.has(port));
+  if (!ports.has(0)) return named;
+  const loopback = sockets.filter(
+    ({ host, port }) =>
+      !ports.has(port) && (host.startsWith('127.') || host === '::1' || host === '0:0:0:0:0:0:0:1'),
+  );
+  return [...named, ...loopback.slice(0, GUESS_LIMIT)];
+}
+
+async function ask({ host, family, port }: ListeningSocket): Promise<InspectorResult> {
+  const address = family === 6 ? `[${host}]:${port}` : `${host}:${port}`;
+  try {
+    const version = await getJson(host, port, '/json/version');
+    const browser = isRecord(version) ? version['Browser'] : undefined;
+    const node =
+      typeof browser === 'string' ? /^node\.js\/(v[\w.-]{1,40})$/.exec(browser)?.[1] : null;
+    if (node === undefined || node === null)
+      return refused(
+        `what answers on its port ${port} is not Node's inspector (${printable(String(browser), 40)})`,
+        null,
+      );
+    const list = await getJson(host, port, '/json/list');
+    const targets: readonly unknown[] = Array.isArray(list) ? list : [];
+    for (const target of targets) {
+      // Only the id is taken from the answer: host and port are those of the process's own socket.
+      const id = isRecord(target) && target['type'] === 'node' ? target['id'] : undefined;
+      if (typeof id === 'string' && /^[\w-]{1,64}$/.test(id))
+        return { ok: true, inspector: { url: `ws://${address}/${id}`, port, version: node } };
+    }
+    return refused(`its inspector on port ${port} lists no target to connect to`, null);
+  } catch (error) {
+    return refused(`port ${port} does not answer as an inspector (${messageOf(error)})`, null);
+  }
+}
+
+/** One GET of a small JSON document; rejects when it is late, large, malformed or not 200. */
+async function getJson(host: string, port: number, path: string): Promise<unknown> {
+  const { get } = await import('node:http');
+  const text = await new Promise<string>((resolve, reject) => {
+    const signal = AbortSignal.timeout(REQUEST_TIMEOUT * 1e3);
+    const request = get({ host, port, path, agent: false, signal }, (response) => {
+      if (response.statusCode !== 200) {
+        request.destroy(new Error(`status ${response.statusCode}`));
+        return;
+      }
+      const parts: Buffer[] = [];
+      let size = 0;
+      response.on('data', (part: Buffer) => {
+        size += part.length;
+        if (size > RESPONSE_LIMIT) request.destroy(new Error('answer too long'));
+        else parts.push(part);
+      });
+      response.on('end', () => resolve(Buffer.concat(parts).toString('utf8')));
+      response.on('error', reject);
+    });
+    request.on('error', reject);
+  });
+  return JSON.parse(text);
+}
+
+function refused(reason: string, remedy: string | null): Extract<InspectorResult, { ok: false }> {
+  return { ok: false, reason, remedy };
+}
+
+function messageOf(error: unknown): string {
+  return printable(error instanceof Error ? error.message : String(error), 120);
+}
+
+function isRecord(value: unknown): value is Readonly<Record<string, unknown>> {
+  return typeof value === 'object' && value !== null;
+}

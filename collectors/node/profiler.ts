@@ -1,0 +1,244 @@
+import { monotonicNow } from '../../src/core/clock.ts';
+import type { Bytes, Seconds } from '../../src/core/types.ts';
+import { CdpConnection, CdpError } from '../../src/platform/cdp.ts';
+import { readProc } from '../../src/platform/proc.ts';
+import { CpuProfile, type TimedStack } from './cpu-profile.ts';
+import { findOpenInspector } from './inspector.ts';
+
+/**
+ * V8's CPU profiler in the target, run through an inspector that is open already. It is not free for the target, so it is started once
+ * and stopped seldom: measured figures and their consequences stand in docs/decisions/0007.
+ */
+
+/** Ten samples in a block of 50 ms. At 1 ms an idle target spends 5 % of a core on being woken to be sampled, at 5 ms 1 %. */
+const SAMPLING_INTERVAL: Seconds = 0.005;
+
+/** Starting makes V8 walk its heap twice on the main thread. Never stop a target longer than this unless asked to. */
+export const PAUSE_BUDGET: Seconds = 0.05;
+/** Measured on Node 20.20, 22.23 and 24.21 with 8 to 380 MiB, on two busy cores: 0.5 to 0.8 ms a MiB of anonymous memory, 2.5 at worst. */
+const PAUSE_BASE: Seconds = 0.01;
+const PAUSE_PER_BYTE: number = 0.001 / 2 ** 20;
+
+/** Starting anew costs the same pause again: it may take this share of the time at most. */
+const PAUSE_SHARE = 0.005;
+/** A window no shorter than a default run, and one no longer than keeps the profile small in the target (1 MB) and quick to send. */
+const SHORTEST_WINDOW: Seconds = 10;
+const LONGEST_WINDOW: Seconds = 300;
+/** A target that does not answer by then is blocked itself: it is left alone. */
+const FIRST_ANSWER_TIMEOUT: Seconds = 2;
+/** How long stopping may take at the end: the target answers when its present call into native code returns. */
+const LAST_ANSWER_TIMEOUT: Seconds = 3;
+
+/** A stretch in which we kept the target's loop from turning, at most: from our command to its answer. */
+export interface Pause {
+  readonly from: Seconds;
+  readonly to: Seconds;
+  readonly what: 'start' | 'stop';
+}
+
+export type ProfilerResult =
+  | { readonly ok: true; readonly profiler: NodeProfiler }
+  | { readonly ok: false; readonly reason: string; readonly remedy: string | null };
+
+interface Request {
+  readonly from: Seconds;
+  readonly to: Seconds;
+  readonly resolve: (stacks: readonly TimedStack[]) => void;
+}
+
+export class NodeProfiler {
+  readonly #port: number;
+  readonly #connection: CdpConnection;
+  readonly #pauses: Pause[] = [];
+  /** Answered when the window that covers them is over. */
+  #requests: Request[] = [];
+  /** The latest two windows: a block may have begun in the one before. */
+  #windows: readonly CpuProfile[] = [];
+  #windowFrom: Seconds = 0;
+  #timer: NodeJS.Timeout | null = null;
+  #work: Promise<void> = Promise.resolve();
+  #failure: string | null = null;
+
+  private constructor(connection: CdpConnection, port: number) {
+    this.#connection = connection;
+    this.#port = port;
+    // Node keeps an ended program alive until the last client has gone.
+    connection.on('NodeRuntime.waitingForDisconnect', () => void connection.close());
+    void connection.closed.then((error) => {
+      this.#failure ??= error.message;
+      this.#answer(true);
+    });
+  }
+
+  /**
+   * Connects to the inspector of `pid` that is open already and starts profiling, unless starting would stop the target for longer than
+   * `pauseBudget`. Opens no inspector and runs no code in the target. Never throws.
+   */
+  static async open(
+    pid: number,
+    options: { readonly pauseBudget?: Seconds } = {},
+  ): Promise<ProfilerResult> {
+    const found = await findOpenInspector(pid);
+    if (!found.ok) return found;
+    const budget = options.pauseBudget ?? PAUSE_BUDGET;
+    const pause = expectedPause(anonymousMemory(pid));
+    if (pause > budget)
+      return {
+        ok: false,
+        reason: `starting V8's profiler would stop it for about ${Math.round(pause * 1e3)} ms, more than ${Math.round(budget * 1e3)} ms`,
+        remedy: null,
+      };
+    let connection: CdpConnection | null = null;
+    try {
+      connection = await CdpConnection.connect(found.inspector.url);
+      const profiler = new NodeProfiler(connection, found.inspector.port);
+      await profiler.#begin();
+      return { ok: true, profiler };
+    } catch (error) {
+      await connection?.close();
+      if (!(error instanceof CdpError)) throw error;
+      return { ok: false, reason: `its inspector failed: ${error.message}`, remedy: null };
+    }
+  }
+
+  /** What it is and what it does to the target, for the report. */
+  get description(): string {
+    const first = this.#pauses[0];
+    const held = first === undefined ? '?' : Math.ceil((first.to - first.from) * 1e3);
+    return (
+      `V8's CPU profiler through the inspector open on port ${this.#port}, ${1 / SAMPLING_INTERVAL} samples a second; ` +
+      `starting it held the loop for up to ${held} ms, Node wrote 'Debugger attached.' on the target's stderr, ` +
+      'and the loop utilisation the target sees itself is too high meanwhile'
+    );
+  }
+
+  /** Stretches in which starting or stopping the profiler may have held the target's loop: no fault of its own. */
+  get pauses(): readonly Pause[] {
+    return this.#pauses;
+  }
+
+  /** Why there are no more stacks; null while there are. */
+  get failure(): string | null {
+    return this.#failure;
+  }
+
+  /**
+   * What ran between two CLOCK_MONOTONIC moments that are past. Resolves when the window that covers them ends: in 10 s or so, at
+   * `flush()` or at `close()`, whichever is first; empty when the profile has nothing of that time. Never rejects.
+   */
+  stacksDuring(from: Seconds, to: Seconds): Promise<readonly TimedStack[]> {
+    return new Promise((resolve) => {
+      this.#requests.push({ from, to, resolve });
+      this.#answer(this.#failure !== null);
+      if (this.#requests.length > 0) this.#schedule();
+    });
+  }
+
+  /** Ends the window now and begins another, at the price of a pause. Never rejects. */
+  flush(): Promise<void> {
+    return this.#enqueue(async () => {
+      await this.#endWindow();
+      await this.#startWindow();
+      this.#answer(false);
+    });
+  }
+
+  /** Takes the last profile, answers what was asked, and leaves: V8 drops everything of ours with the connection. Never rejects. */
+  async close(): Promise<void> {
+    await this.#enqueue(() => this.#endWindow(LAST_ANSWER_TIMEOUT));
+    this.#failure ??= 'closed';
+    if (this.#timer !== null) clearTimeout(this.#timer);
+    this.#answer(true);
+    await this.#connection.close();
+  }
+
+  async #begin(): Promise<void> {
+    const enabled = { enabled: true };
+    const farewell = 'NodeRuntime.notifyWhenWaitingForDisconnect';
+    await this.#connection.send(farewell, enabled, FIRST_ANSWER_TIMEOUT);
+    await this.#connection.send('Profiler.enable');
+    await this.#connection.send('Profiler.setSamplingInterval', {
+      interval: SAMPLING_INTERVAL * 1e6,
+    });
+    await this.#startWindow();
+  }
+
+  /** One command sequence at a time; what fails ends the profiler, not the caller. */
+  #enqueue(step: () => Promise<void>): Promise<void> {
+    this.#work = this.#work.then(async () => {
+      if (this.#failure !== null) return;
+      try {
+        await step();
+      } catch (error) {
+        if (!(error instanceof CdpError)) throw error;
+        this.#failure = error.message;
+        this.#answer(true);
+      }
+    });
+    return this.#work;
+  }
+
+  async #startWindow(): Promise<void> {
+    this.#windowFrom = await this.#pausing('start', () =>
+      this.#connection.send('Profiler.start').then(monotonicNow),
+    );
+    this.#schedule();
+  }
+
+  async #endWindow(timeout?: Seconds): Promise<void> {
+    const result = await this.#pausing('stop', () =>
+      this.#connection.send('Profiler.stop', {}, timeout),
+    );
+    const holds = typeof result === 'object' && result !== null && 'profile' in result;
+    const profile = CpuProfile.parse(holds ? result.profile : null);
+    if (profile === null)
+      throw new CdpError('malformed', 'the inspector sent something that is not a CPU profile');
+    this.#windows = [...this.#windows.slice(-1), profile];
+  }
+
+  async #pausing<T>(what: Pause['what'], command: () => Promise<T>): Promise<T> {
+    const from = monotonicNow();
+    const result = await command();
+    this.#pauses.push({ from, to: monotonicNow(), what });
+    return result;
+  }
+
+  /** The present window ends when somebody waits for it and it has paid for its pause, or when it is long. */
+  #schedule(): void {
+    if (this.#timer !== null) clearTimeout(this.#timer);
+    this.#timer = null;
+    if (this.#failure !== null) return;
+    const start = this.#pauses.findLast(({ what }) => what === 'start');
+    const paid = (start === undefined ? 0 : start.to - start.from) / PAUSE_SHARE;
+    const due = Math.min(Math.max(SHORTEST_WINDOW, paid), LONGEST_WINDOW);
+    const length = this.#requests.length > 0 ? due : LONGEST_WINDOW;
+    const wait = Math.max(0, this.#windowFrom + length - monotonicNow());
+    this.#timer = setTimeout(() => void this.flush(), wait * 1e3);
+    this.#timer.unref();
+  }
+
+  /** Answers every request whose time is over in the windows we have; `all`: the others too, as well as can be. */
+  #answer(all: boolean): void {
+    const covered = this.#windows.at(-1)?.to ?? 0;
+    const waiting: Request[] = [];
+    for (const request of this.#requests) {
+      if (!all && request.to > covered) waiting.push(request);
+      else
+        request.resolve(
+          this.#windows.flatMap((window) => window.stacksDuring(request.from, request.to)),
+        );
+    }
+    this.#requests = waiting;
+  }
+}
+
+/** How long starting the profiler is likely to stop a process with so much anonymous memory, of which V8's heap is a part. */
+export function expectedPause(anonymous: Bytes): Seconds {
+  return PAUSE_BASE + anonymous * PAUSE_PER_BYTE;
+}
+
+/** Anonymous resident memory; 0 when it cannot be told (the process is gone, and connecting will say so). */
+function anonymousMemory(pid: number): Bytes {
+  const match = /^RssAnon:\s*(\d+) kB$/m.exec(readProc(`/proc/${pid}/status`) ?? '');
+  return Number(match?.[1] ?? 0) * 1024;
+}

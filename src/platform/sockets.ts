@@ -1,0 +1,93 @@
+import { readFileSync, readdirSync, readlinkSync } from 'node:fs';
+
+/**
+ * The TCP ports a process listens on: its own descriptors matched by inode with the socket table of its own network namespace
+ * (`/proc/<pid>/net`, so a process in a container shows its own ports).
+ */
+
+/** A TCP socket in state LISTEN that the process holds. */
+export interface ListeningSocket {
+  /** Where to connect from within the same network namespace: the bound address, or loopback when bound to all of them. */
+  readonly host: string;
+  readonly family: 4 | 6;
+  readonly port: number;
+  readonly inode: number;
+}
+
+/** State column of `/proc/net/tcp` (include/net/tcp_states.h). */
+const LISTEN = '0A';
+const SOCKET_LINK = /^socket:\[(\d+)\]$/;
+
+/**
+ * Every TCP port this process listens on, in the order of the ports. Reads the links of all its descriptors (4 to 9 µs each): once in a
+ * while, not in a loop. Throws the errno error when the process is gone or belongs to somebody else.
+ */
+export function listeningSockets(pid: number): readonly ListeningSocket[] {
+  const listening = new Map<number, ListeningSocket>();
+  for (const family of [4, 6] as const) {
+    const path = `/proc/${pid}/net/${family === 4 ? 'tcp' : 'tcp6'}`;
+    let table: string;
+    try {
+      table = readFileSync(path, 'latin1');
+    } catch (error) {
+      if (family === 6 && isMissing(error)) continue; // a kernel without IPv6
+      throw error;
+    }
+    for (const socket of parseListening(table, family)) listening.set(socket.inode, socket);
+  }
+  if (listening.size === 0) return [];
+  const own: ListeningSocket[] = [];
+  for (const inode of socketInodes(pid)) {
+    const socket = listening.get(inode);
+    if (socket !== undefined) own.push(socket);
+    listening.delete(inode);
+  }
+  return own.toSorted((a, b) => a.port - b.port || a.family - b.family);
+}
+
+/** The listening rows of `/proc/net/tcp` or `tcp6` as Linux prints them; rows that make no sense are left out. */
+export function parseListening(table: string, family: 4 | 6): readonly ListeningSocket[] {
+  const sockets: ListeningSocket[] = [];
+  for (const line of table.split('\n').slice(1)) {
+    const columns = line.trim().split(/\s+/);
+    if (columns[3] !== LISTEN) continue;
+    const [address = '', portText = ''] = (columns[1] ?? '').split(':');
+    const host = parseAddress(address, family);
+    const port = Number.parseInt(portText, 16);
+    const inode = Number(columns[9]);
+    if (host === null || !(port > 0 && port < 65_536) || !Number.isSafeInteger(inode)) continue;
+    sockets.push({ host, family, port, inode });
+  }
+  return sockets;
+}
+
+/** Addresses are printed as 32-bit words in the machine's byte order, which is little endian wherever trace runs. */
+function parseAddress(hex: string, family: 4 | 6): string | null {
+  if (hex.length !== (family === 4 ? 8 : 32) || !/^[0-9A-F]+$/i.test(hex)) return null;
+  const bytes = Buffer.from(hex, 'hex');
+  bytes.swap32();
+  const any = bytes.every((byte) => byte === 0);
+  if (family === 4) return any ? '127.0.0.1' : bytes.join('.');
+  if (any) return '::1';
+  const groups: string[] = [];
+  for (let at = 0; at < 16; at += 2) groups.push(bytes.readUInt16BE(at).toString(16));
+  return groups.join(':');
+}
+
+function* socketInodes(pid: number): Iterable<number> {
+  const folder = `/proc/${pid}/fd`;
+  for (const name of readdirSync(folder)) {
+    let link: string;
+    try {
+      link = readlinkSync(`${folder}/${name}`);
+    } catch {
+      continue; // closed since the folder was listed
+    }
+    const match = SOCKET_LINK.exec(link);
+    if (match !== null) yield Number(match[1]);
+  }
+}
+
+function isMissing(error: unknown): boolean {
+  return error instanceof Error && 'code' in error && error.code === 'ENOENT';
+}
