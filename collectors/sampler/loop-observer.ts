@@ -14,6 +14,11 @@ const OLD_BLOCK: Seconds = 1;
 const CAPTURE_OLD_EVERY: Seconds = 0.1;
 /** A turn is reported when it may have reached the threshold and its middle estimate is at least this share of it. */
 const MIDDLE_SHARE: number = 0.9;
+/**
+ * And it must have been *seen* to last at least this share: a gap between two samples makes any turn in it possibly long. A block at the
+ * threshold, caught between samples 12 ms apart, is still seen for 36 of its 50 ms.
+ */
+const SEEN_SHARE: number = 0.5;
 /** A thread on a core, or waiting for one, for this share of a second is looked at for spinning, at 10 stacks a second. */
 const SATURATED: number = 0.8;
 const ACTIVITY_EVERY: Seconds = 0.1;
@@ -199,6 +204,7 @@ export class LoopObserver {
     const longest = turn.endMax - turn.startMin;
     const shortest = Math.max(0, turn.endMin - turn.startMax);
     if (longest < this.#threshold) return null;
+    if (shortest < this.#threshold * SEEN_SHARE) return null;
     if ((longest + shortest) / 2 < this.#threshold * MIDDLE_SHARE) return null;
     const block = this.#block;
     if (block?.live === false) return null;

@@ -14,7 +14,10 @@ interface Stretch {
 const THREAD = { tid: 1, name: 'main', kind: 'asyncio' } as const;
 
 /** Samples a simulated thread as the sampling loop would and gives the blocks it reports. */
-function observe(stretches: readonly Stretch[], options: { live?: boolean } = {}): BlockMessage[] {
+function observe(
+  stretches: readonly Stretch[],
+  options: { live?: boolean; late?: { at: number; by: number } } = {},
+): BlockMessage[] {
   let at = 100;
   const current = (): Stretch | undefined => stretches.find((one) => one.from <= at && at < one.to);
   const read = (): RunOnceReading => {
@@ -48,7 +51,10 @@ function observe(stretches: readonly Stretch[], options: { live?: boolean } = {}
   while (at < end) {
     const block = observer.sample(at);
     if (block !== null) blocks.push(block);
+    const { late } = options;
+    const before = at;
     at += observer.following ? 0.002 : 0.012;
+    if (late !== undefined && before < late.at && at >= late.at) at += late.by;
   }
   return blocks;
 }
@@ -89,6 +95,16 @@ describe('LoopObserver', () => {
   it('still calls it blocked when what is left without the wait reaches the threshold', () => {
     const [block] = observe([{ from: 100.5, to: 100.62, handle: 3, waited: 0.05 }]);
     expect(block).toMatchObject({ starved: false });
+  });
+
+  it('does not take a short callback for a long one because the sampler came late', () => {
+    // 5 ms callbacks in a row; the sampler sleeps through 120 ms of them.
+    const stretches = Array.from({ length: 100 }, (_, i) => ({
+      from: 100 + i * 0.005,
+      to: 100 + (i + 1) * 0.005,
+      handle: i + 1,
+    }));
+    expect(observe(stretches, { late: { at: 100.2, by: 0.12 } })).toEqual([]);
   });
 
   it('says nothing about the remains of a loop that has ended', () => {
