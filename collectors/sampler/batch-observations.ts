@@ -114,7 +114,7 @@ export function blockSpan(
       [ATTR.runQueueWait]: block.runQueueWait,
       [ATTR.starved]: block.starved,
       [ATTR.open]: block.open,
-      [ATTR.mechanism]: mechanismOf(block.syscalls, block.files),
+      [ATTR.mechanism]: mechanismOf(block.syscalls, block.files, block.thread.kind),
       [ATTR.syscall]: [...block.syscalls].map(([name, seen]) => `${name}=${seen}`).join(' '),
       ...(block.files.length === 0 ? {} : { [ATTR.blockedOn]: block.files }),
       [ATTR.stackShares]: weights(

@@ -20,6 +20,7 @@ import {
   type SamplerPlan,
   type WorkerMessage,
 } from './messages.ts';
+import type { Turn } from './turn-watch.ts';
 import { ObservationQueue } from './observation-queue.ts';
 import { StackTable } from './stack-table.ts';
 
@@ -34,6 +35,8 @@ export interface StackSource {
   ): Promise<readonly { readonly frames: readonly Frame[]; readonly weight: Seconds }[]>;
   /** What it is and what it does to the target, for the report. */
   readonly description: string;
+  /** Stretches in which it may have held the target's loop itself, CLOCK_MONOTONIC. */
+  readonly pauses: readonly { readonly from: Seconds; readonly to: Seconds }[];
   close(): Promise<void>;
 }
 
@@ -79,6 +82,7 @@ export class Sampler implements Collector<ProcessTarget> {
     new SharedArrayBuffer(CELL.count * Int32Array.BYTES_PER_ELEMENT),
   );
   #worker: Worker | null = null;
+  readonly #pending: Promise<void>[] = [];
   readonly #stacks = new Map<string, readonly Frame[]>();
   readonly #foreign = new StackTable();
 
@@ -133,17 +137,13 @@ export class Sampler implements Collector<ProcessTarget> {
     const queue = new ObservationQueue();
     const cells = this.#cells;
     const batchContext = this.#batchContext(target.pid, context);
-    // Batches are taken one after the other: a span may have to wait for the profiler.
-    let work: Promise<void> = Promise.resolve();
     worker.on('message', (message: WorkerMessage) => {
       if (message.kind !== 'batch') return;
-      work = work.then(async () => {
-        Atomics.add(cells, CELL.taken, 1);
-        await this.#take(message.batch, batchContext, queue);
-      });
+      Atomics.add(cells, CELL.taken, 1);
+      this.#take(message.batch, batchContext, queue);
     });
     worker.on('error', (error) => queue.push(failedGap(context, error.message)));
-    worker.on('exit', () => void work.finally(() => queue.end()));
+    worker.on('exit', () => void this.#finish().finally(() => queue.end()));
     const stop = () => {
       Atomics.store(cells, CELL.stop, 1);
       Atomics.notify(cells, CELL.stop);
@@ -160,10 +160,16 @@ export class Sampler implements Collector<ProcessTarget> {
     }
   }
 
-  /** Ends a worker that was probed but is not going to observe. */
-  async close(): Promise<void> {
-    await this.#worker?.terminate();
-    this.#worker = null;
+  /** How long the target was held by us, at most; only a stack source may do that. */
+  get targetPaused(): Seconds {
+    const pauses = this.#options.stackSource?.pauses ?? [];
+    return pauses.reduce((sum, { from, to }) => sum + to - from, 0);
+  }
+
+  /** Leaves the other source, which answers what is still asked, and waits for the spans that need its answers. */
+  async #finish(): Promise<void> {
+    await this.#options.stackSource?.close();
+    await Promise.allSettled(this.#pending);
   }
 
   #batchContext(pid: number, { clock }: ObserveContext): BatchContext {
@@ -176,7 +182,7 @@ export class Sampler implements Collector<ProcessTarget> {
     };
   }
 
-  async #take(batch: Batch, context: BatchContext, queue: ObservationQueue): Promise<void> {
+  #take(batch: Batch, context: BatchContext, queue: ObservationQueue): void {
     for (const [id, frames] of batch.stacks) this.#stacks.set(id, frames);
     const { statistics } = this;
     statistics.samples = batch.samples;
@@ -185,21 +191,34 @@ export class Sampler implements Collector<ProcessTarget> {
     statistics.rejected = batch.rejected;
     statistics.loops = Math.max(statistics.loops, batch.threads.length);
     for (const observation of batchObservations(batch, context)) queue.push(observation);
-    for (const block of batch.blocks) {
-      const stacks = await this.#foreignStacks(block, context, queue);
-      queue.push(blockSpan(block, context, stacks));
-    }
+    for (const block of batch.blocks) this.#emit(block, context, queue);
   }
 
-  /** The block's stacks from the other source; the worker's own where there is none. */
-  async #foreignStacks(
-    block: BlockMessage,
-    context: BatchContext,
-    queue: ObservationQueue,
-  ): Promise<ReadonlyMap<string, Seconds>> {
+  #emit(block: BlockMessage, context: BatchContext, queue: ObservationQueue): void {
     const source = this.#options.stackSource;
-    if (source === null || block.stacks.size > 0) return block.stacks;
+    if (source === null || block.stacks.size > 0) {
+      queue.push(blockSpan(block, context));
+      return;
+    }
     const { turn } = block;
+    const pause = source.pauses.find(({ from, to }) => from < turn.endMax && to > turn.startMin);
+    if (pause !== undefined) {
+      queue.push(ownPause(turn, context));
+      return;
+    }
+    // The source answers when it next looks, which may be ten seconds from now: the span waits, nothing else does.
+    this.#pending.push(
+      this.#foreignStacks(source, block, { context, queue }).then((stacks) => {
+        queue.push(blockSpan(block, context, stacks));
+      }),
+    );
+  }
+
+  async #foreignStacks(
+    source: StackSource,
+    { turn }: BlockMessage,
+    { context, queue }: { context: BatchContext; queue: ObservationQueue },
+  ): Promise<ReadonlyMap<string, Seconds>> {
     const found = await source.stacksDuring(turn.startMax, turn.endMin);
     const stacks = new Map<string, Seconds>();
     for (const { frames, weight } of found) {
@@ -216,6 +235,18 @@ export class Sampler implements Collector<ProcessTarget> {
 
 function describeLoop(loop: LoopThread): string {
   return `${loop.kind} in thread ${loop.name} (${loop.tid})`;
+}
+
+/** Time in which the profiler's start or stop may have held the loop: not the target's doing, and not to be blamed on it. */
+function ownPause(turn: Turn, context: BatchContext): Gap {
+  return {
+    kind: 'gap',
+    from: context.toUnix(turn.startMin),
+    to: context.toUnix(turn.endMax),
+    collector: 'event-loop',
+    reason: 'late',
+    detail: "starting or stopping V8's profiler held the loop",
+  };
 }
 
 function failedGap(context: ObserveContext, detail: string): Gap {

@@ -3,6 +3,7 @@ import type { Seconds } from '../../src/core/types.ts';
 import { KeptFile } from '../../src/platform/proc-kept-file.ts';
 import { parseSchedstat, parseSyscall } from '../../src/platform/proc-parse.ts';
 import type { ThreadReadings } from './loop-observer.ts';
+import type { LoopKind } from './turn-watch.ts';
 
 /** The calls in which an event loop's thread is found blocked, by number on x86_64 (arch/x86/entry/syscalls/syscall_64.tbl). */
 const SYSCALLS_X86_64: Readonly<Record<number, string>> = {
@@ -74,6 +75,7 @@ const SELECT = 23;
 export function mechanismOf(
   syscalls: ReadonlyMap<string, number>,
   files: readonly string[],
+  loop: LoopKind,
 ): string {
   let most = '';
   for (const [name, seen] of syscalls) if (seen > (syscalls.get(most) ?? 0)) most = name;
@@ -85,7 +87,8 @@ export function mechanismOf(
   ) {
     return 'network-io';
   }
-  if (/^epoll_/.test(most)) return 'nested-poll';
+  // The only loop that Node runs inside its main loop is the one in which spawnSync and its like wait for the child.
+  if (/^epoll_/.test(most)) return loop === 'libuv' ? 'subprocess' : 'nested-poll';
   if (/^(?:read|write|readv|writev)$/.test(most)) {
     return files.some((file) => file.startsWith('socket:'))
       ? 'network-io'

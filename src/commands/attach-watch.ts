@@ -94,6 +94,7 @@ export function runEnd(
   watched: Watched,
   counts: {
     startupCpu: Seconds;
+    targetPaused: Seconds;
     samples: number;
     late: number;
     dropped: number;
@@ -107,6 +108,7 @@ export function runEnd(
     reason: watched.reason,
     ownCpuRatio: watched.ownCpu,
     startupCpu: counts.startupCpu,
+    targetPaused: counts.targetPaused,
     samples: counts.samples,
     late: counts.late,
     dropped: counts.dropped,

@@ -1,4 +1,5 @@
 import { basename, join } from 'node:path';
+import type { StackSource } from '../../collectors/sampler/sampler.ts';
 import { detectAll } from '../analysis/detectors.ts';
 import { anchoredClock, takeAnchor } from '../core/clock.ts';
 import { TraceError } from '../core/errors.ts';
@@ -60,6 +61,7 @@ async function run({ values, positionals, environment }: CommandContext): Promis
   const { samples = 0, late = 0, dropped = 0 } = plan.sampler?.statistics ?? {};
   const end = runEnd(watched, {
     startupCpu,
+    targetPaused: plan.sampler?.targetPaused ?? 0,
     samples,
     late,
     dropped,
@@ -229,6 +231,13 @@ function exitCode(
   return combineExitCodes(codes);
 }
 
-async function openStackSource(): Promise<Extract<Availability, { available: false }>> {
-  return { available: false, reason: 'not joined yet', remedy: null };
+/** Loaded only for Node: it brings a WebSocket client. */
+async function openStackSource(
+  pid: number,
+): Promise<StackSource | Extract<Availability, { available: false }>> {
+  const { NodeProfiler } = await import('../../collectors/node/profiler.ts');
+  const opened = await NodeProfiler.open(pid);
+  return opened.ok
+    ? opened.profiler
+    : { available: false, reason: opened.reason, remedy: opened.remedy };
 }

@@ -57,6 +57,7 @@ export function toRunEnd(body: unknown): RunEnd | undefined {
     reason: asString(end['reason'], 'unknown'),
     ownCpuRatio: finite(end['ownCpuRatio']),
     startupCpu: finite(end['startupCpu']),
+    targetPaused: finite(end['targetPaused']),
     samples: finite(end['samples']),
     late: finite(end['late']),
     dropped: finite(end['dropped']),

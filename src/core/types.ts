@@ -278,6 +278,8 @@ export interface RunEnd {
   /** CPU time of trace itself over the run's wall time, one core = 1; start-up is not in it. */
   readonly ownCpuRatio: Ratio;
   readonly startupCpu: Seconds;
+  /** How long we may have held the target, at most. Reading never does; V8's profiler does when it starts. */
+  readonly targetPaused: Seconds;
   readonly samples: number;
   readonly late: number;
   readonly dropped: number;

@@ -81,7 +81,7 @@ export function buildReport(
         : {
             ownCpu: end.ownCpuRatio,
             startupCpu: end.startupCpu,
-            targetPaused: 0,
+            targetPaused: end.targetPaused,
             samples: end.samples,
             late: end.late,
             dropped: end.dropped,

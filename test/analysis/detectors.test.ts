@@ -21,6 +21,7 @@ const END = {
   reason: 'duration',
   ownCpuRatio: 0,
   startupCpu: 0,
+  targetPaused: 0,
   samples: 1,
   late: 0,
   dropped: 0,

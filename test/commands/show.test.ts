@@ -15,6 +15,7 @@ const END: RunEnd = {
   reason: 'duration',
   ownCpuRatio: 0.01,
   startupCpu: 0.3,
+  targetPaused: 0,
   samples: 1000,
   late: 0,
   dropped: 0,

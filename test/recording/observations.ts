@@ -46,7 +46,7 @@ export const END: RunEnd = {
   reason: 'duration',
   ownCpuRatio: 0.0123,
   startupCpu: 0.4,
-      targetPaused: 0,
+  targetPaused: 0,
   samples: 900,
   late: 1,
   dropped: 0,

@@ -188,6 +188,7 @@ export function sampleView(override: Partial<RecordingView> = {}): RecordingView
       reason: 'duration',
       ownCpuRatio: 0.012,
       startupCpu: 0.35,
+      targetPaused: 0,
       samples: 2000,
       late: 3,
       dropped: 0,
