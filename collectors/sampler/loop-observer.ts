@@ -22,6 +22,10 @@ const SEEN_SHARE: number = 0.5;
 /** A thread on a core, or waiting for one, for this share of a second is looked at for spinning, at 10 stacks a second. */
 const SATURATED: number = 0.8;
 const ACTIVITY_EVERY: Seconds = 0.1;
+/** A turn that waited for a core this much of its time is called starved where the exact part cannot be told. */
+const STARVED_SHARE: number = 0.5;
+/** A reading of the kernel's counts this old still stands for "the sample before". */
+const RECENT: Seconds = 0.03;
 /** Descriptor targets kept with a block. */
 const FILE_LIMIT = 4;
 
@@ -44,6 +48,8 @@ interface OpenBlock {
   /** The kernel's counts when the turn was first known to last. */
   readonly cpuFirst: Seconds;
   readonly waitFirst: Seconds;
+  /** The wait at the sample before, where it was read then. */
+  readonly waitBefore: Seconds;
   lastCapture: Seconds;
   readonly stacks: Map<string, Seconds>;
   readonly syscalls: Map<string, number>;
@@ -60,6 +66,7 @@ export class LoopObserver {
   readonly #threshold: Seconds;
   readonly #delay = new ExponentialHistogram();
   #block: OpenBlock | null = null;
+  #refreshedAt: Seconds = 0;
   #second: SecondTally;
   #saturated = false;
 
@@ -161,19 +168,22 @@ export class LoopObserver {
     if (this.#block !== null && (watch.idle || watch.turnId !== this.#block.turnId))
       this.#block = null;
     if (watch.idle) return message;
-    // From its second sample on a turn may become a block; most never get there.
-    if (this.#block === null && watch.age > 0) this.#begin();
+    if (this.#block === null) this.#begin(at);
     this.#follow(at);
     return message;
   }
 
-  #begin(): void {
+  #begin(at: Seconds): void {
+    const before = this.#readings.wait;
+    const isRecent = at - this.#refreshedAt < RECENT;
     this.#readings.refresh();
+    this.#refreshedAt = at;
     const { cpu, wait } = this.#readings;
     this.#block = {
       turnId: this.#watch.turnId,
       cpuFirst: cpu,
       waitFirst: wait,
+      waitBefore: isRecent ? before : wait,
       lastCapture: 0,
       stacks: new Map(),
       syscalls: new Map(),
@@ -211,14 +221,18 @@ export class LoopObserver {
     const { cpu, wait } = this.#readings;
     // Waiting is credited when the thread gets its core, so what was credited after a sample within the turn is the part that certainly
     // belongs to it. Seen by counters only, the turn has no such sample, and the second's count bounds it.
-    const waited = Math.max(0, wait - (block?.waitFirst ?? this.#second.wait));
-    const starved = longest - waited < this.#threshold;
+    const waited = Math.min(longest, Math.max(0, wait - (block?.waitFirst ?? this.#second.wait)));
+    // What was credited between the sample before and that one may belong to it too; it decides where waiting was most of the turn.
+    const atMost = Math.min(longest, Math.max(0, wait - (block?.waitBefore ?? this.#second.wait)));
+    const starved =
+      longest - waited < this.#threshold ||
+      (longest - atMost < this.#threshold && atMost >= longest * STARVED_SHARE);
     return {
       thread: this.thread,
       basis: this.#watch.basis,
       turn,
       onCpu: Math.min(longest, Math.max(0, cpu - (block?.cpuFirst ?? this.#second.cpu))),
-      runQueueWait: Math.min(longest, waited),
+      runQueueWait: waited,
       starved,
       open,
       stacks: block?.stacks ?? new Map<string, Seconds>(),
