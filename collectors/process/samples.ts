@@ -79,6 +79,7 @@ function addRates(
   const ticks = stat.userTicks + stat.systemTicks - earlier.userTicks - earlier.systemTicks;
   const total = ticks / clockTicks() / elapsed;
   add(METRIC.cpuUtilization, total);
+  if (threads.reported.length === 0) return;
   let told = 0;
   for (const thread of threads.reported) {
     const attributes = { [ATTR.threadId]: thread.id, [ATTR.threadName]: thread.name };

@@ -65,15 +65,12 @@ export class ThreadTable {
     for (const thread of this.#followed.values()) this.#update(thread);
     // As long as all known ones live and their number is right, no new one can be hiding.
     if (this.#followed.size + this.#unfollowed !== count) this.#discover();
-    let voluntary = this.#ended.voluntary;
-    let involuntary = this.#ended.involuntary;
-    for (const thread of this.#followed.values()) {
-      voluntary += thread.switches.voluntary;
-      involuntary += thread.switches.involuntary;
-    }
+    const isFirst = this.#reads++ === 0;
+    // A kernel that does not count (CONFIG_SCHED_INFO) shows zeros, also for the main thread, which did run.
+    const counts = this.#followed.get(this.#pid)?.now.timeslices !== 0;
     return {
-      reported: this.#reads++ === 0 ? [] : this.#mostUsed().map((thread) => this.#describe(thread)),
-      switches: this.#followed.size === 0 ? null : { voluntary, involuntary },
+      reported: isFirst || !counts ? [] : this.#mostUsed().map((thread) => this.#describe(thread)),
+      switches: this.#followed.size === 0 || !counts ? null : this.#switches(),
       unfollowed: this.#unfollowed,
     };
   }
@@ -83,15 +80,25 @@ export class ThreadTable {
     this.#followed.clear();
   }
 
+  #switches(): ProcSwitches {
+    let { voluntary, involuntary } = this.#ended;
+    for (const { switches } of this.#followed.values()) {
+      voluntary += switches.voluntary;
+      involuntary += switches.involuntary;
+    }
+    return { voluntary, involuntary };
+  }
+
   #update(thread: Followed): void {
-    const reading = parseSchedstat(thread.schedstat.text() ?? '');
-    if (reading === null) {
+    const text = thread.schedstat.text();
+    if (text === null) {
       thread.schedstat.close();
       this.#followed.delete(thread.id);
       this.#ended.voluntary += thread.switches.voluntary;
       this.#ended.involuntary += thread.switches.involuntary;
       return;
     }
+    const reading = parseSchedstat(text) ?? thread.now;
     if (reading.timeslices !== thread.now.timeslices) this.#countSwitches(thread);
     thread.before = thread.now;
     thread.now = reading;
@@ -104,11 +111,13 @@ export class ThreadTable {
     for (const id of ids) {
       if (this.#followed.has(id) || this.#followed.size >= FOLLOWED) continue;
       const schedstat = KeptFile.open(`/proc/${this.#pid}/task/${id}/schedstat`, 128);
-      const reading = parseSchedstat(schedstat?.text() ?? '');
-      if (schedstat === null || reading === null) {
+      const text = schedstat?.text() ?? null;
+      if (schedstat === null || text === null) {
         schedstat?.close();
         continue;
       }
+      // The zeros of a thread that has not had its first turn yet are as good as any.
+      const reading = parseSchedstat(text) ?? UNBORN;
       const thread: Followed = {
         id,
         schedstat,
@@ -121,7 +130,7 @@ export class ThreadTable {
       this.#countSwitches(thread);
       this.#followed.set(id, thread);
     }
-    this.#unfollowed = Math.max(0, ids.length - this.#followed.size);
+    this.#unfollowed = this.#followed.size < FOLLOWED ? 0 : ids.length - this.#followed.size;
   }
 
   #countSwitches(thread: Followed): void {
