@@ -1,7 +1,7 @@
 import { rankPlaces } from '../../src/core/place.ts';
 import { ATTR, EVENT, METRIC, SPAN } from '../../src/core/semconv.ts';
 import type { Attributes, Frame, Observation, Seconds, Span } from '../../src/core/types.ts';
-import type { Batch, BlockMessage, LoopThread, SecondMessage } from './messages.ts';
+import type { Batch, BlockMessage, LoopThread, SamplerPlan, SecondMessage } from './messages.ts';
 import { mechanismOf } from './thread-readings.ts';
 
 /** From what the worker reports to the vocabulary: monotonic becomes Unix time, ids become stacks and places. */
@@ -16,7 +16,7 @@ export interface BatchContext {
   readonly pid: number;
   /** Unix time of a CLOCK_MONOTONIC reading. */
   readonly toUnix: (mono: Seconds) => Seconds;
-  readonly runtime: 'python' | 'node';
+  readonly runtime: SamplerPlan['runtime'];
   /** All stacks handed over so far, by id. */
   readonly stacks: ReadonlyMap<string, readonly Frame[]>;
 }
@@ -153,7 +153,7 @@ function weights(stacks: ReadonlyMap<string, number>): readonly string[] {
 }
 
 /** `code.stacktrace` "at runtime, in the natural representation of the language" (semantic conventions, code). */
-function stacktrace(frames: readonly Frame[], runtime: 'python' | 'node'): string {
+function stacktrace(frames: readonly Frame[], runtime: SamplerPlan['runtime']): string {
   const shown = frames.slice(0, STACKTRACE_FRAMES);
   if (runtime === 'node') {
     return shown.map((f) => `    at ${f.function} (${f.file}:${f.line ?? '?'})`).join('\n');

@@ -7,7 +7,8 @@ import type { LoopKind, Turn } from './turn-watch.ts';
 export interface SamplerPlan {
   readonly pid: number;
   readonly startTicks: number;
-  readonly runtime: 'python' | 'node';
+  /** `other`: a runtime whose loops cannot be read. */
+  readonly runtime: 'python' | 'node' | 'other';
   /** A turn at least this long is a block. */
   readonly threshold: Seconds;
   /** Int32 cells shared with the main thread: see CELL. */
@@ -105,6 +106,7 @@ export type WorkerMessage =
       readonly kind: 'ready';
       readonly loops: readonly LoopThread[];
       readonly missing: string | null;
+      readonly remedy: string | null;
     }
   /** Why sampling cannot start or go on; nothing follows. */
   | { readonly kind: 'unavailable'; readonly reason: string; readonly remedy: string | null }

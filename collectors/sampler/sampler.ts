@@ -41,7 +41,7 @@ export interface StackSource {
 }
 
 export interface SamplerOptions {
-  readonly runtime: 'python' | 'node';
+  readonly runtime: SamplerPlan['runtime'];
   readonly threshold: Seconds;
   readonly stackSource: StackSource | null;
 }
@@ -82,6 +82,7 @@ export class Sampler implements Collector<ProcessTarget> {
     new SharedArrayBuffer(CELL.count * Int32Array.BYTES_PER_ELEMENT),
   );
   #worker: Worker | null = null;
+  #readsTurns = false;
   readonly #pending: Promise<void>[] = [];
   readonly #stacks = new Map<string, readonly Frame[]>();
   readonly #foreign = new StackTable();
@@ -116,9 +117,8 @@ export class Sampler implements Collector<ProcessTarget> {
         this.#worker = null;
         return { available: false, reason: first.reason, remedy: first.remedy };
       case 'ready':
-        return first.missing === null
-          ? { available: true, detail: first.loops.map(describeLoop).join(', ') }
-          : { available: false, reason: first.missing, remedy: null };
+        this.#readsTurns = first.loops.every(({ kind }) => kind !== 'unknown');
+        return readyAvailability(first);
       case 'batch':
         return { available: true };
       default:
@@ -129,6 +129,11 @@ export class Sampler implements Collector<ProcessTarget> {
   /** Whether there is a worker to observe with, loops or not: one may still begin. */
   get isOpen(): boolean {
     return this.#worker !== null;
+  }
+
+  /** Whether turns of the loop, and Python's stacks, can be read; if not, only how busy the loop is. */
+  get readsTurns(): boolean {
+    return this.#readsTurns;
   }
 
   async *observe(target: ProcessTarget, context: ObserveContext): AsyncIterable<Observation> {
@@ -231,6 +236,18 @@ export class Sampler implements Collector<ProcessTarget> {
     }
     return stacks;
   }
+}
+
+function readyAvailability(
+  ready: Extract<WorkerMessage, { readonly kind: 'ready' }>,
+): Availability {
+  const { loops, missing, remedy } = ready;
+  if (missing === null) return { available: true, detail: loops.map(describeLoop).join(', ') };
+  const reason =
+    loops.length === 0
+      ? missing
+      : `${missing}; how busy it is can be seen, how long an iteration lasts cannot`;
+  return { available: false, reason, remedy };
 }
 
 function describeLoop(loop: LoopThread): string {

@@ -88,7 +88,7 @@ export function mechanismOf(
     return 'network-io';
   }
   // The only loop that Node runs inside its main loop is the one in which spawnSync and its like wait for the child.
-  if (/^epoll_/.test(most)) return loop === 'libuv' ? 'subprocess' : 'nested-poll';
+  if (most.startsWith('epoll_')) return loop === 'libuv' ? 'subprocess' : 'nested-poll';
   if (/^(?:read|write|readv|writev)$/.test(most)) {
     return files.some((file) => file.startsWith('socket:'))
       ? 'network-io'

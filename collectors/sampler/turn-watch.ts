@@ -13,7 +13,8 @@ export interface Turn {
   readonly endMax: Seconds;
 }
 
-export type LoopKind = 'libuv' | 'uvloop' | 'asyncio';
+/** `unknown`: only whether the thread waits can be seen, not how long a turn lasts. */
+export type LoopKind = 'libuv' | 'uvloop' | 'asyncio' | 'unknown';
 
 export interface TurnWatch {
   readonly kind: LoopKind;

@@ -216,21 +216,20 @@ function toPlace(place: RankedPlace, span: Span): Place {
   };
 }
 
+/** What to do, by what the loop was found waiting for. */
+const REMEDIES: Readonly<Record<string, string>> = {
+  sleep: 'Replace the blocking sleep by the asynchronous one of the framework.',
+  'file-io': 'Move the file access to a thread (asyncio.to_thread, fs.promises).',
+  'network-io': 'Use an asynchronous client, or run the synchronous one in a thread.',
+  subprocess: 'Start the child process asynchronously and await its end.',
+  pipe: 'Read the pipe asynchronously, or in a thread.',
+  lock: 'See which thread holds the lock or the GIL; do not wait for it on the loop.',
+};
+const OTHER_REMEDY =
+  'Move the computation off the loop (a thread or process pool), or split it and yield in between.';
+
 function remedyFor(mechanism: string | null): string {
-  switch (mechanism) {
-    case 'sleep':
-      return 'Replace the blocking sleep by the asynchronous one of the framework.';
-    case 'file-io':
-      return 'Move the file access to a thread (asyncio.to_thread, fs.promises).';
-    case 'network-io':
-      return 'Use an asynchronous client, or run the synchronous one in a thread.';
-    case 'subprocess':
-      return 'Start the child process asynchronously and await its end.';
-    case 'lock':
-      return 'See which thread holds the lock or the GIL; do not wait for it on the loop.';
-    default:
-      return 'Move the computation off the loop (a thread or process pool), or split it and yield in between.';
-  }
+  return REMEDIES[mechanism ?? ''] ?? OTHER_REMEDY;
 }
 
 function runLength(view: RecordingView): Seconds {

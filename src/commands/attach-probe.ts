@@ -80,8 +80,13 @@ async function probeLoop(
     details: [],
   });
   if (!access.memory.available) return both(access.memory);
-  if (runtime.name !== 'python' && runtime.name !== 'node') return both(noLoopReader(runtime));
-  let stacks: Availability = { available: true, detail: 'Python frames, read from memory' };
+  const foreign =
+    runtime.name === 'python' || runtime.name === 'node' ? null : noLoopReader(runtime);
+  if (runtime.name === 'native' || runtime.name === 'unknown') return both(noLoopReader(runtime));
+  let stacks: Availability = foreign ?? {
+    available: true,
+    detail: 'Python frames, read from memory',
+  };
   let stackSource: StackSource | null = null;
   if (runtime.name === 'node') {
     const opened = await openStacks(target.pid);
@@ -92,12 +97,14 @@ async function probeLoop(
     }
   }
   const { lagThreshold: threshold } = options;
-  const sampler = new Sampler({ runtime: runtime.name, threshold, stackSource });
+  const kind = runtime.name === 'python' || runtime.name === 'node' ? runtime.name : 'other';
+  const sampler = new Sampler({ runtime: kind, threshold, stackSource });
   const loop = await sampler.probe(target);
   if (!sampler.isOpen) {
     await stackSource?.close();
     return both(loop);
   }
+  if (kind === 'python' && !sampler.readsTurns) stacks = loop;
   return {
     sampler,
     infos: [toInfo('event-loop', loop), toInfo('stacks', stacks)],
@@ -110,7 +117,7 @@ function noLoopReader(runtime: Runtime): Extract<Availability, { available: fals
     runtime.reason ??
     (runtime.name === 'native'
       ? 'it runs neither CPython nor Node, so there is no event loop that can be read'
-      : `event loops of ${runtime.name} cannot be read; those of CPython 3.8-3.13 and Node 20 or newer can`);
+      : `iterations of ${runtime.name}'s event loop cannot be told apart (those of CPython 3.8-3.13 and Node 20 or newer can)`);
   return { available: false, reason, remedy: null };
 }
 
