@@ -32,7 +32,7 @@ describe('the examples of the documents', () => {
     const [, name, ...args] = words(line);
     const pid = deadPid();
     const given = args.map((word) =>
-      word === '4312' ? pid : word.replace('uvicorn app:main', `no such program ${pid}`),
+      /^\d{4,}$/.test(word) ? pid : word.replace('uvicorn app:main', `no such program ${pid}`),
     );
     const { status, stdout, stderr } = spawnSync(process.execPath, [MAIN, name ?? '', ...given], {
       cwd: folder,

@@ -2,6 +2,7 @@ import type { Seconds } from '../core/types.ts';
 import { formatSeconds } from './format.ts';
 import { clipEnd, outside, toAscii } from './layout.ts';
 import type { Surface } from './style.ts';
+import { withoutInterpreter } from './verdict.ts';
 
 /** What a run knows of itself while it goes on. */
 export interface ProgressState {
@@ -28,7 +29,7 @@ export function renderProgress(state: ProgressState, surface: Surface): string {
       ? 'loop turning'
       : `loop stood still ${state.blocked}× (worst ${formatSeconds(state.worst)})`;
   const gaps = state.gaps > 0 ? `, ${formatSeconds(state.gaps)} not covered` : '';
-  const line = `${left}: pid ${state.pid}, ${blocked}${gaps} · ${outside(state.title, 80)}`;
+  const line = `${left}: pid ${state.pid}, ${blocked}${gaps} · ${outside(withoutInterpreter(state.title), 80)}`;
   // One column is left free: a line as wide as the terminal makes some of them wrap.
   return clipEnd(surface.unicode ? line : toAscii(line), surface.width - 1);
 }

@@ -127,7 +127,7 @@ export function describeTarget(target: TargetInfo): string {
 }
 
 /** The command line from the program on: which interpreter runs it is said already. */
-function withoutInterpreter(title: string): string {
+export function withoutInterpreter(title: string): string {
   return title.replace(/^(?:\S*\/)?(?:python[\d.]*|node)\s+(?=\S)/, '');
 }
 
