@@ -49,14 +49,17 @@ function* secondObservations(second: SecondMessage, context: BatchContext): Iter
     value,
     attributes,
   });
-  yield {
-    kind: 'histogram',
-    from: context.toUnix(second.from),
-    to: at,
-    metric: METRIC.loopDelay.name,
-    buckets: second.delay,
-    attributes,
-  };
+  // Of a loop whose turns cannot be told apart no age is known: zeros would be a claim.
+  if (second.thread.kind !== 'unknown') {
+    yield {
+      kind: 'histogram',
+      from: context.toUnix(second.from),
+      to: at,
+      metric: METRIC.loopDelay.name,
+      buckets: second.delay,
+      attributes,
+    };
+  }
   const isNode = second.thread.kind === 'libuv';
   yield sample(
     (isNode ? METRIC.nodeLoopUtilization : METRIC.loopUtilization).name,
