@@ -127,7 +127,9 @@ class Decoder {
   }
 
   #pointAttributes(list: unknown, scope: Scope): Attributes {
-    const key = scope.key + attributesKey(list);
+    const own = attributesKey(list);
+    if (own === null) return { ...scope.identity, ...fromAttributes(list) };
+    const key = scope.key + own;
     const known = this.#attributes.get(key);
     if (known !== undefined) return known;
     const attributes = { ...scope.identity, ...fromAttributes(list) };

@@ -50,6 +50,7 @@ function runSummary(start: RunStart, end: RunEnd, findings: readonly Finding[]):
     'tracewright.run.interrupted': end.interrupted,
     'tracewright.run.own_cpu': end.ownCpuRatio,
     'tracewright.run.startup_cpu': end.startupCpu,
+    'tracewright.run.target_paused': end.targetPaused,
     'tracewright.run.sample.count': end.samples,
     'tracewright.run.late.count': end.late,
     'tracewright.run.dropped.count': end.dropped,

@@ -1,5 +1,5 @@
 import { accessSync, constants, existsSync } from 'node:fs';
-import { access, chown, mkdir, readdir, stat, writeFile } from 'node:fs/promises';
+import { access, lchown, mkdir, readdir, stat, writeFile } from 'node:fs/promises';
 import { basename, dirname, join, resolve } from 'node:path';
 import { EXIT } from '../core/exit-code.ts';
 import { TraceError } from '../core/errors.ts';
@@ -89,7 +89,8 @@ export async function createRecordingDirectory(
     const { owner } = options;
     if (owner !== null) {
       const created = [ignore, ...upTo(directory, firstCreated ?? directory)];
-      for (const item of created) await chown(item, owner.uid, owner.gid);
+      // Never through a symbolic link: root would give away what it points to.
+      for (const item of created) await lchown(item, owner.uid, owner.gid);
     }
     return directory;
   } catch (cause) {

@@ -171,7 +171,7 @@ class Reading {
       );
     } else if (this.#end === null)
       problems.push('the run has no end: its writer was killed or is still running');
-    for (const [what, n] of this.#unreadable) problems.push(`${n} ${what} ignored`);
+    for (const [what, n] of this.#unreadable) problems.push(`${what} ignored: ${n}`);
     if (this.#otherRuns > 0) problems.push('more than one run in this recording: they are mixed');
     const { dropped } = this.#contents;
     if (dropped > 0)

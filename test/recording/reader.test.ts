@@ -130,8 +130,8 @@ describe('a damaged recording', () => {
     const recording = await openRecording(path);
     expect(recording.series(METRIC.fds.name)[0]?.value).toHaveLength(6);
     expect(recording.problems).toEqual([
-      '1 corrupted lines ignored',
-      '1 lines that are not OTLP ignored',
+      'corrupted lines ignored: 1',
+      'lines that are not OTLP ignored: 1',
     ]);
   });
 
@@ -163,6 +163,19 @@ describe('a damaged recording', () => {
         await appendFile(path, `${JSON.stringify(broken)}\n`);
     await expect(openRecording(path)).resolves.toBeDefined();
   });
+});
+
+it('values nested a million deep cost nothing but themselves', async () => {
+  const path = telemetry(await recorded());
+  const deep = `${'{"arrayValue":{"values":['.repeat(1e6)}${']}}'.repeat(1e6)}`;
+  const attributes = `"attributes":[{"key":"a","value":${deep}}]`;
+  const point = `{"timeUnixNano":"1700000000000000000","asDouble":1,${attributes}}`;
+  const metrics = `"metrics":[{"name":"deep","gauge":{"dataPoints":[${point}]}}]`;
+  await appendFile(path, `{"resourceMetrics":[{"scopeMetrics":[{${metrics}}]}]}\n`);
+  const spans = `"spans":[{"name":"deep","startTimeUnixNano":"1","endTimeUnixNano":"2",${attributes}}]`;
+  await appendFile(path, `{"resourceSpans":[{"scopeSpans":[{${spans}}]}]}\n`);
+  const recording = await openRecording(path);
+  expect(recording.series(METRIC.fds.name)[0]?.value).toHaveLength(10);
 });
 
 /** The value with each of its inner parts in turn replaced by some nonsense. */
@@ -257,7 +270,7 @@ describe('a file of the OpenTelemetry Collector', () => {
     ]);
     expect(recording.problems).toEqual([
       'not written by tracewright (no run-start record): 4 metrics, 1 span names, 1 event names',
-      '1 explicit-bucket histogram and summary points ignored',
+      'explicit-bucket histogram and summary points ignored: 1',
     ]);
   });
 

@@ -11,6 +11,8 @@ import { random } from './observations.ts';
 const CHILD = join(import.meta.dirname, 'write-in-child.mjs');
 const KILLS = 10;
 const SEED = 20_261_121;
+/** Gives a namespace in which anybody may mount, where the kernel lets anybody have one (util-linux). */
+const NAMESPACE = 'unshare';
 
 let root: string;
 beforeEach(async () => {
@@ -69,7 +71,7 @@ function expectHonest(outcome: Outcome): void {
 
 function canMountInNamespace(): boolean {
   const probe = ['-rm', 'mount', '-t', 'tmpfs', 'tmpfs', tmpdir()];
-  return spawnSync('unshare', probe, { stdio: 'ignore' }).status === 0;
+  return spawnSync(NAMESPACE, probe, { stdio: 'ignore' }).status === 0;
 }
 
 describe('a disk that fills up', () => {
@@ -80,7 +82,7 @@ describe('a disk that fills up', () => {
 
   it.runIf(canMountInNamespace())('says so (a file system of 256 kB)', () => {
     const script = `mount -t tmpfs -o size=256k tmpfs "${root}" && exec "${process.execPath}" "${CHILD}" "${join(root, 'r')}" until-full`;
-    const output = execFileSync('unshare', ['-rm', 'sh', '-c', script], { encoding: 'utf8' });
+    const output = execFileSync(NAMESPACE, ['-rm', 'sh', '-c', script], { encoding: 'utf8' });
     const outcome = outcomeOf(output);
     expectHonest(outcome);
     expect(outcome.failures[0]).toContain('the disk is full');
