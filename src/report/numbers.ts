@@ -58,9 +58,21 @@ function loopLines(report: Report): NumberLine[] {
     return { label: i === 0 ? 'event loop' : '', text: whose + numbers };
   });
   const more = delays.length - lines.length;
-  return more > 0
-    ? [...lines, { label: '', text: `and ${more} more ${more === 1 ? 'loop' : 'loops'} in --json` }]
-    : lines;
+  if (more > 0) {
+    lines.push({ label: '', text: `and ${more} more ${more === 1 ? 'loop' : 'loops'} in --json` });
+  }
+  // A loop whose turns cannot be told apart has no ages, only a share of time in which it did not wait.
+  const untimed = busy.filter(
+    (one) =>
+      !delays.some(({ attributes }) => attributes[ATTR.threadId] === one.attributes[ATTR.threadId]),
+  );
+  for (const one of untimed.slice(0, LOOPS_SHOWN)) {
+    lines.push({
+      label: lines.length === 0 ? 'event loop' : '',
+      text: `busy ${formatRatio(one.p50)} of the time; how long its turns last cannot be read`,
+    });
+  }
+  return lines;
 }
 
 function seriesOf(report: Report, metric: Metric): readonly SeriesSummary[] {

@@ -210,6 +210,25 @@ const hostile: Finding = {
   remedy: '\u001b[2Jremedy',
 };
 
+describe('a loop whose turns cannot be told apart', () => {
+  it('is called busy, never blocked, and its silence is not taken for health', () => {
+    const busy = {
+      ...series(METRIC.loopUtilization.name, '1', [0.4]),
+      attributes: { 'thread.id': 2 },
+    };
+    const view = sampleView({
+      metricNames: () => [METRIC.loopUtilization.name],
+      series: (metric) => (metric === busy.metric ? [busy] : []),
+      histograms: () => [],
+    });
+    const text = renderTerminal(buildReport(view, [], { recording }), plain);
+    expect(text).toMatch(/^Nothing seen: /);
+    expect(text).toContain(
+      'event loop busy 40 % of the time; how long its turns last cannot be read',
+    );
+  });
+});
+
 describe('hostile text', () => {
   const [target] = runStart.targets;
   if (target === undefined) throw new Error('the sample has a target');
