@@ -1,6 +1,5 @@
 import { anchoredClock, takeAnchor } from '../core/clock.ts';
-import { TraceError } from '../core/errors.ts';
-import { EXIT } from '../core/exit-code.ts';
+import type { TraceError } from '../core/errors.ts';
 import {
   encodeContext,
   encodeMetrics,
@@ -30,6 +29,7 @@ import type {
 import { callerOwner, createRecordingDirectory, type IfExists } from './directory.ts';
 import { LineQueue } from './line-queue.ts';
 import { SegmentFiles } from './segments.ts';
+import { writeError } from './write-error.ts';
 
 /**
  * The recording on disk: observations gathered for a second, then one line for each signal. Encoding and writing happen on the
@@ -243,15 +243,4 @@ class RecordingWriter implements RecordingSink {
 
 function toLine(payload: OtlpPayload): Buffer {
   return Buffer.from(`${JSON.stringify(payload)}\n`);
-}
-
-function writeError(directory: string, cause: unknown): TraceError {
-  const code = cause instanceof Error && 'code' in cause ? String(cause.code) : 'EIO';
-  const what =
-    code === 'ENOSPC' ? 'the disk is full' : cause instanceof Error ? cause.message : code;
-  return new TraceError('ERR_RECORDING_WRITE', `cannot write the recording ${directory}: ${what}`, {
-    exitCode: EXIT.usage,
-    remedy: 'Free some space or name another folder with --output.',
-    cause,
-  });
 }
