@@ -1,5 +1,6 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
+import { closeSync, openSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 
@@ -40,6 +41,17 @@ describe('the built program', () => {
 
   it('ends quietly when nobody reads its output any more', async () => {
     expect(await trace(['--help'], false)).toEqual({ code: 0, out: '', err: '' });
+  });
+
+  it('does not pass off half a result as a whole one', async () => {
+    const full = openSync('/dev/full', 'w');
+    const child = spawn(process.execPath, [MAIN, '--help'], { stdio: ['ignore', full, 'pipe'] });
+    let err = '';
+    child.stderr?.on('data', (chunk: Buffer) => (err += chunk.toString()));
+    const [code] = (await once(child, 'close')) as [number | null];
+    closeSync(full);
+    expect(code).toBe(6);
+    expect(err).toMatch(/^trace: the result could not be written: ENOSPC/);
   });
 
   it('loads nothing for its help but what the help needs', async () => {

@@ -1,3 +1,4 @@
+import { EXIT } from '../core/exit-code.ts';
 import type { Environment, StopSignal, TextOutput } from './command.ts';
 
 /** The environment of this very process. */
@@ -14,7 +15,10 @@ export function processEnvironment(): Environment {
 function textOutput(stream: NodeJS.WriteStream): TextOutput {
   stream.on('error', (error: NodeJS.ErrnoException) => {
     // The reader went away (`trace … | head`): what is left has nobody to read it, which is no failure of ours.
-    if (error.code !== 'EPIPE') throw error;
+    if (error.code === 'EPIPE' || stream !== process.stdout) return;
+    // A full disk: a script must not take half a result for a whole one.
+    process.stderr.write(`trace: the result could not be written: ${error.message}\n`);
+    process.on('exit', () => (process.exitCode = EXIT.invalid));
   });
   return {
     isTTY: stream.isTTY === true,
