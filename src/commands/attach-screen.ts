@@ -20,6 +20,7 @@ const CLEAR_LINE = '\r\u001b[2K';
 export class AttachScreen implements Sink {
   readonly name = 'screen';
   readonly problems: string[] = [];
+  recordingFailed = false;
   readonly #options: AttachOptions;
   readonly #environment: Environment;
   #state: ProgressState | null = null;
@@ -75,6 +76,12 @@ export class AttachScreen implements Sink {
     if (this.#options.quiet) return;
     this.endProgress();
     this.#say(printable(text, 400));
+  }
+
+  /** The recording on disk ends early; the report comes from memory. */
+  recordingFailure(text: string): void {
+    this.recordingFailed = true;
+    this.problem(text);
   }
 
   write(observation: Observation): void {

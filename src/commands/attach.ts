@@ -12,9 +12,11 @@ import type {
   RecordingView,
   RunEnd,
   RunStart,
+  Seconds,
   Sink,
 } from '../core/types.ts';
 import type { OtlpSink } from '../otel/sink.ts';
+import { cpuLimitOf, describeHost, stealTime } from '../platform/host.ts';
 import { targetInfo } from '../platform/target.ts';
 import { type MemoryRecording, memoryRecording } from '../recording/memory.ts';
 import { openRecording } from '../recording/reader.ts';
@@ -32,6 +34,8 @@ import { toolVersion } from './version.ts';
 /** `trace attach`: find the target, say what can be seen, watch it, report. */
 export const attachCommand: Command = { ...attachUsage, run };
 
+/** Cores. A block of 50 ms grows by a fifth when a fifth of a core is gone. */
+const STEAL_WORTH_SAYING = 0.2;
 /** The version of what RunStart and RunEnd hold; recordings carry it. */
 const RUN_SCHEMA_VERSION = 1;
 
@@ -48,6 +52,7 @@ async function run({ values, positionals, environment }: CommandContext): Promis
   const folder = config.output ?? null;
   const sinks = await openSinks(start, { options, environment, screen, clock, folder });
   const startupCpu = ownCpuTime();
+  const stolenBefore = stealTime();
   const watched = await watch({
     target: plan.found.target,
     collectors: plan.collectors,
@@ -58,6 +63,8 @@ async function run({ values, positionals, environment }: CommandContext): Promis
     onTick: (elapsed) => screen.tick(elapsed),
   });
   screen.endProgress();
+  const steal = stealProblem(stealTime() - stolenBefore, watched.to - watched.from);
+  if (steal !== null) screen.problem(steal);
   const { samples = 0, late = 0, dropped = 0 } = plan.sampler?.statistics ?? {};
   const end = runEnd(watched, {
     startupCpu,
@@ -133,7 +140,7 @@ async function openDisk(
       ifExists: path === null ? 'suffix' : 'fail',
       raw,
       clock,
-      onFailure: (error) => screen.problem(`the recording stopped: ${error.message}`),
+      onFailure: (error) => screen.recordingFailure(`the recording stopped: ${error.message}`),
     });
   } catch (error) {
     // A folder the user named must work; the default one is a courtesy that a full or read-only disk may refuse.
@@ -193,7 +200,7 @@ async function readBack(
   const inMemory = sinks.memory.view(end);
   if (sinks.recording === null) return { view: inMemory, recording: null };
   const { directory } = sinks.recording;
-  if (screen.problems.length === 0) {
+  if (!screen.recordingFailed) {
     try {
       return { view: await openRecording(directory), recording: directory };
     } catch (error) {
@@ -215,8 +222,30 @@ function runStart(plan: AttachPlan, options: AttachOptions, clock: Clock): RunSt
     settings: {
       lag_threshold_s: options.lagThreshold,
       ...(options.duration === null ? {} : { duration_s: options.duration }),
+      ...hostSettings(plan.found.target.pid),
     },
   };
+}
+
+/** What a reader of the recording needs to judge its numbers. */
+function hostSettings(pid: number): Readonly<Record<string, string | number>> {
+  const host = describeHost();
+  const limit = cpuLimitOf(pid);
+  return {
+    host_kernel: host.kernel,
+    host_architecture: host.architecture,
+    host_cores: host.cores,
+    host_memory_bytes: host.memory,
+    ...(limit === null ? {} : { target_cpu_limit_cores: limit }),
+  };
+}
+
+/** What the hypervisor took from us: time that nobody in this machine can see, and that looks like work or like blocking. */
+function stealProblem(stolen: Seconds, elapsed: Seconds): string | null {
+  const share = stolen / Math.max(elapsed, 1e-9);
+  return share < STEAL_WORTH_SAYING
+    ? null
+    : `the hypervisor gave ${share.toFixed(2)} cores' time to others during the run: durations may be too long`;
 }
 
 function exitCode(

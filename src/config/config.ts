@@ -143,7 +143,8 @@ async function readIfThere(file: string): Promise<string | null> {
     return await readFile(file, 'utf8');
   } catch (error) {
     const code = error instanceof Error && 'code' in error ? error.code : null;
-    if (code === 'ENOENT' || code === 'ENOTDIR') return null;
+    // A file that we may not read was not written for us: under sudo -u and setpriv HOME is somebody else's.
+    if (code === 'ENOENT' || code === 'ENOTDIR' || code === 'EACCES') return null;
     throw usageError(`cannot read ${printable(file)}: ${String(code)}`);
   }
 }
