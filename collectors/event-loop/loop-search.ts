@@ -36,7 +36,10 @@ const FEWEST_TURNS = 2;
 export interface LoopSearch {
   /** Tries made so far. */
   readonly tries: number;
-  /** Looks once; the loop when it has been found and its count was seen to move. Never throws. */
+  /**
+   * Looks once. The loop, when the thread is parked in its very poll, or when it was found otherwise and its count has been seen to move
+   * since. Never throws.
+   */
   tryOnce(): LoopProbe | null;
 }
 
@@ -90,7 +93,7 @@ class StackSearch implements LoopSearch {
       if (this.#found !== null) return this.#moved();
       if (this.tries % MAPS_EVERY === 1) this.#readMappings();
       this.#seen.clear();
-      this.#look();
+      if (this.#look()) return this.#found?.loop ?? null;
     } catch (error) {
       if (!(error instanceof MemoryError) && !isErrno(error)) throw error;
       this.#found = null;
@@ -108,9 +111,10 @@ class StackSearch implements LoopSearch {
     return reading.loopCount > found.loopCount ? found.loop : null;
   }
 
-  #look(): void {
+  /** Sets `#found` when there is something; true when that is beyond doubt. */
+  #look(): boolean {
     const call = parseSyscall(readProc(`/proc/${this.#pid}/task/${this.#tid}/syscall`) ?? '');
-    if (call === null) return;
+    if (call === null) return false;
     if (call.kind !== 'running') {
       const here = call.stackPointer;
       this.#stack = this.#writable.find(({ start, end }) => start <= here && here < end) ?? null;
@@ -119,15 +123,16 @@ class StackSearch implements LoopSearch {
         const from = here - (here % PAGE);
         for (let page = 0; page < POLL_STACK_PAGES && this.#found === null; page++)
           this.#scan(from + page * PAGE, backendFd);
-        return;
+        return true;
       }
     }
     const every = this.tries <= FAR_KEEN_TRIES ? FAR_EVERY : FAR_EVERY_LATER;
-    if (this.tries % every !== 0 || this.#stack === null) return;
+    if (this.tries % every !== 0 || this.#stack === null) return false;
     const { start, end } = this.#stack;
     const lowest = Math.max(start, end - FAR_STACK_PAGES * PAGE);
     for (let page = end - PAGE; page >= lowest && this.#found === null; page -= PAGE)
       this.#scan(page, null);
+    return false;
   }
 
   /** Proves every word of a page that points into writable memory off the stack. `backendFd`, when known, rules most of them out. */
@@ -136,7 +141,7 @@ class StackSearch implements LoopSearch {
     const words = this.#words;
     for (let at = 0; at < words.length; at += 2) {
       const high = words[at + 1] ?? 0;
-      if (high === 0 || high > HIGHEST_WORD) continue;
+      if (high > HIGHEST_WORD) continue;
       const value = high * 0x1_0000_0000 + (words[at] ?? 0);
       if (!isPointer(value) || this.#seen.has(value) || !this.#couldHold(value)) continue;
       if (this.#seen.size >= CANDIDATE_LIMIT) return;
