@@ -1,3 +1,4 @@
+import { ATTR, EVENT } from '../core/semconv.ts';
 import type {
   Clock,
   Collector,
@@ -8,6 +9,7 @@ import type {
   Seconds,
   Sink,
 } from '../core/types.ts';
+import { uptime } from '../platform/proc.ts';
 import type { StopSignal } from './command.ts';
 
 /** Running collectors into sinks until the time is over, somebody stops it, or the target is gone. */
@@ -39,6 +41,9 @@ export interface Watched {
  */
 const SETTLED_AFTER: Seconds = 1;
 
+/** Seconds between two clock anchors. */
+const ANCHOR_EVERY = 60;
+
 /** Never throws on account of a collector: what fails becomes a gap. */
 export async function watch(options: WatchOptions): Promise<Watched> {
   const { clock, duration, target } = options;
@@ -54,8 +59,10 @@ export async function watch(options: WatchOptions): Promise<Watched> {
     controller.abort();
   });
   const timer = duration === null ? null : setTimeout(() => controller.abort(), duration * 1e3);
+  let anchorDue = 0;
   const ticker = setInterval(() => {
     meter.tick();
+    if (++anchorDue % ANCHOR_EVERY === 0) emit(anchor(clock));
     options.onTick(clock.now() - from);
   }, 1000);
   const emit = (observation: Observation): void => {
@@ -70,6 +77,7 @@ export async function watch(options: WatchOptions): Promise<Watched> {
       controller.abort();
     }
   };
+  emit(anchor(clock));
   try {
     await Promise.all(
       options.collectors.map(async (collector) => {
@@ -144,6 +152,25 @@ class CpuMeter {
 export function ownCpuTime(): Seconds {
   const { user, system } = process.cpuUsage();
   return (user + system) / 1e6;
+}
+
+/**
+ * Ties the three clocks together: the run's own (`at`, which never steps), the wall clock as it is now, and the two of the kernel. A
+ * later reader sees from them where NTP stepped and where the machine was suspended (boot time goes on then, monotonic does not).
+ */
+function anchor(clock: Clock): Observation {
+  return {
+    kind: 'event',
+    at: clock.now(),
+    name: EVENT.clockAnchor,
+    severity: 'info',
+    body: 'clocks',
+    attributes: {
+      [ATTR.clockMono]: clock.mono(),
+      [ATTR.clockWall]: Date.now() / 1e3,
+      [ATTR.clockBoot]: uptime(),
+    },
+  };
 }
 
 function failure(collector: string, clock: Clock, error: unknown): Observation {

@@ -21,6 +21,7 @@ import { targetInfo } from '../platform/target.ts';
 import { type MemoryRecording, memoryRecording } from '../recording/memory.ts';
 import { openRecording } from '../recording/reader.ts';
 import { defaultRecordingDirectory } from '../recording/directory.ts';
+import { RECORDING_SCHEMA_VERSION } from '../recording/format.ts';
 import { openRecordingWriter, type RecordingSink } from '../recording/writer.ts';
 import { buildReport } from '../report/report.ts';
 import { attachUsage, type AttachOptions, parseAttachOptions } from './attach-options.ts';
@@ -36,8 +37,6 @@ export const attachCommand: Command = { ...attachUsage, run };
 
 /** Cores. A block of 50 ms grows by a fifth when a fifth of a core is gone. */
 const STEAL_WORTH_SAYING = 0.2;
-/** The version of what RunStart and RunEnd hold; recordings carry it. */
-const RUN_SCHEMA_VERSION = 1;
 
 async function run({ values, positionals, environment }: CommandContext): Promise<ExitCode> {
   const { loadConfig } = await import('../config/config.ts');
@@ -212,7 +211,7 @@ async function readBack(
 
 function runStart(plan: AttachPlan, options: AttachOptions, clock: Clock): RunStart {
   return {
-    schemaVersion: RUN_SCHEMA_VERSION,
+    schemaVersion: RECORDING_SCHEMA_VERSION,
     toolVersion: toolVersion(),
     command: 'attach',
     startedAt: clock.now(),

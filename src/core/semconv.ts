@@ -52,6 +52,9 @@ export const ATTR = {
   activityStackSamples: 'tracewright.activity.stack_samples',
   activityIterations: 'tracewright.activity.iterations',
   activityEvents: 'tracewright.activity.events',
+  clockMono: 'tracewright.clock.mono',
+  clockWall: 'tracewright.clock.wall',
+  clockBoot: 'tracewright.clock.boot',
   findingCode: 'tracewright.finding.code',
   findingKind: 'tracewright.finding.kind',
 } as const;
