@@ -55,6 +55,9 @@ export const loopBlocked: Detector = {
 
 /** The middle of a block's duration interval. */
 const middle = (block: Block): Seconds => (block.min + block.max) / 2;
+/** That without the wait for a core. */
+const ownTime = (block: Block): Seconds =>
+  Math.max(0, middle(block) - (numberOf(block.span, ATTR.runQueueWait) ?? 0));
 const sum = (values: readonly number[]): number => values.reduce((a, b) => a + b, 0);
 
 function readBlock(view: RecordingView, span: Span): Block {
@@ -103,11 +106,15 @@ function blockedFinding(
   const worst = group.reduce((a, b) => (middle(b) > middle(a) ? b : a));
   const total = sum(group.map(middle));
   const share = Math.min(1, total / runLength(view));
+  // How grave it is goes by what the program did itself: on a crowded machine the wait for a core is not its fault.
+  const own = sum(group.map(ownTime));
+  const isCritical =
+    group.some((block) => ownTime(block) >= CRITICAL_BLOCK) ||
+    own / runLength(view) >= CRITICAL_SHARE;
   const where = rankPlaces(group.flatMap((block) => block.stacks)).map((place) =>
     toPlace(place, worst.span),
   );
-  const severity: Severity =
-    worst.max >= CRITICAL_BLOCK || share >= CRITICAL_SHARE ? 'critical' : 'warning';
+  const severity: Severity = isCritical ? 'critical' : 'warning';
   const mechanism = commonest(group.map((block) => textOf(block.span, ATTR.mechanism)));
   const place = where[0];
   return {

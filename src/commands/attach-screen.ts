@@ -2,7 +2,7 @@ import { EXIT, type ExitCode } from '../core/exit-code.ts';
 import { ATTR, SPAN } from '../core/semconv.ts';
 import { printable } from '../core/text.ts';
 import type { Observation, Seconds, Sink } from '../core/types.ts';
-import { renderCandidates } from '../report/candidates.ts';
+import { renderCandidates, renderCandidatesJson } from '../report/candidates.ts';
 import { renderJson } from '../report/json.ts';
 import { type ProgressState, renderProgress } from '../report/progress.ts';
 import type { Report } from '../report/report.ts';
@@ -39,7 +39,7 @@ export class AttachScreen implements Sink {
     const { stdout } = this.#environment;
     stdout.write(
       this.#options.format === 'json'
-        ? `${JSON.stringify({ schema_version: 1, candidates }, null, 2)}\n`
+        ? renderCandidatesJson(candidates)
         : renderCandidates(candidates, this.#surface(stdout)),
     );
     return EXIT.ok;
@@ -106,7 +106,11 @@ export class AttachScreen implements Sink {
     if (stderr.isTTY) {
       this.#isLineOpen = true;
       stderr.write(`${CLEAR_LINE}${line}`);
-    } else if (elapsed - this.#lastPlain >= PLAIN_PROGRESS_EVERY) {
+    } else if (
+      elapsed - this.#lastPlain >= PLAIN_PROGRESS_EVERY &&
+      // The report follows at once and says the same.
+      (this.#state.duration === null || this.#state.duration - elapsed > 1)
+    ) {
       this.#lastPlain = elapsed;
       stderr.write(`${line}\n`);
     }

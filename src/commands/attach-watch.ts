@@ -32,6 +32,8 @@ export interface Watched {
   readonly reason: 'duration' | 'interrupted' | 'target-gone';
   readonly signal: StopSignal | null;
   readonly ownCpu: Ratio;
+  /** Time in which the sampler came late: nobody looked. */
+  readonly unseen: Seconds;
   /** Observations that reached the sinks. */
   readonly observed: number;
 }
@@ -52,6 +54,7 @@ export async function watch(options: WatchOptions): Promise<Watched> {
   let reason: Watched['reason'] = 'duration';
   let signal: StopSignal | null = null;
   let observed = 0;
+  let unseen = 0;
   const meter = new CpuMeter(clock);
   const release = options.onStop((received) => {
     signal = received;
@@ -68,6 +71,9 @@ export async function watch(options: WatchOptions): Promise<Watched> {
   const emit = (observation: Observation): void => {
     observed++;
     for (const sink of options.sinks) sink.write(observation);
+    if (observation.kind === 'gap' && observation.reason === 'late') {
+      unseen += observation.to - observation.from;
+    }
     if (
       observation.kind === 'gap' &&
       observation.reason === 'target-gone' &&
@@ -94,7 +100,7 @@ export async function watch(options: WatchOptions): Promise<Watched> {
     clearInterval(ticker);
     release();
   }
-  return { from, to: clock.now(), reason, signal, ownCpu: meter.ratio(), observed };
+  return { from, to: clock.now(), reason, signal, ownCpu: meter.ratio(), unseen, observed };
 }
 
 /** What the end of a run says, from what was watched and what the sampler counted. */

@@ -35,6 +35,8 @@ import { toolVersion } from './version.ts';
 /** `trace attach`: find the target, say what can be seen, watch it, report. */
 export const attachCommand: Command = { ...attachUsage, run };
 
+/** Share of a run's time. */
+const UNSEEN_LIMIT = 0.5;
 /** Cores. A block of 50 ms grows by a fifth when a fifth of a core is gone. */
 const STEAL_WORTH_SAYING = 0.2;
 
@@ -48,8 +50,7 @@ async function run({ values, positionals, environment }: CommandContext): Promis
   screen.announce(plan);
   const clock = anchoredClock(takeAnchor());
   const start = runStart(plan, options, clock);
-  const folder = config.output ?? null;
-  const sinks = await openSinks(start, { options, environment, screen, clock, folder });
+  const sinks = await openSinks(start, { options, environment, screen, clock });
   const startupCpu = ownCpuTime();
   const stolenBefore = stealTime();
   const watched = await watch({
@@ -94,8 +95,6 @@ interface Setup {
   readonly environment: Environment;
   readonly screen: AttachScreen;
   readonly clock: Clock;
-  /** Where the configuration wants recordings to get their folders. */
-  readonly folder: string | null;
 }
 
 interface Sinks {
@@ -116,9 +115,9 @@ async function openSinks(start: RunStart, setup: Setup): Promise<Sinks> {
 
 async function openDisk(
   start: RunStart,
-  { options, environment, screen, clock, folder }: Setup,
+  { options, environment, screen, clock }: Setup,
 ): Promise<RecordingSink | null> {
-  const { path, overwrite, raw } = options.recording;
+  const { path, parent, overwrite, raw } = options.recording;
   const usual = defaultRecordingDirectory({
     verb: start.command,
     target: String(start.targets[0]?.pid ?? ''),
@@ -126,7 +125,7 @@ async function openDisk(
     cwd: environment.cwd,
     env: environment.env,
   });
-  const directory = path ?? (folder === null ? usual : join(folder, basename(usual)));
+  const directory = path ?? (parent === null ? usual : join(parent, basename(usual)));
   if (path !== null && overwrite) {
     const { removeRecording } = await import('../recording/remove.ts');
     await removeRecording(path);
@@ -226,6 +225,11 @@ function runStart(plan: AttachPlan, options: AttachOptions, clock: Clock): RunSt
   };
 }
 
+/** A sampler that was kept from a core for most of the run has seen too little for its silence to mean anything. */
+function hasTooFewSamples({ from, to, unseen }: Watched, end: RunEnd): boolean {
+  return end.samples > 0 && unseen > (to - from) * UNSEEN_LIMIT;
+}
+
 /** What a reader of the recording needs to judge its numbers. */
 function hostSettings(pid: number): Readonly<Record<string, string | number>> {
   const host = describeHost();
@@ -252,7 +256,7 @@ function exitCode(
   watched: Watched,
   { end, exitZero }: { end: RunEnd; exitZero: boolean },
 ): ExitCode {
-  const codes: ExitCode[] = [];
+  const codes: ExitCode[] = hasTooFewSamples(watched, end) ? [EXIT.invalid] : [];
   if (!exitZero) codes.push(exitCodeOfFindings(findings));
   if (watched.signal === 'SIGTERM') codes.push(EXIT.terminated);
   else if (end.interrupted) codes.push(EXIT.interrupted);

@@ -52,3 +52,16 @@ export function renderCandidates(candidates: readonly CandidateRow[], surface: S
   page.paragraph(`Watch one of them: trace attach ${first.target.pid}`);
   return page.toString();
 }
+
+/** The same list for scripts, in the order in which it came. */
+export function renderCandidatesJson(candidates: readonly CandidateRow[]): string {
+  const rows = candidates.map((one) => ({
+    pid: one.pid,
+    runtime: one.runtime,
+    runtime_version: one.runtimeVersion,
+    title: one.title,
+    cpu_ratio: one.cpu,
+    age_s: one.age,
+  }));
+  return `${JSON.stringify({ schema_version: 1, command: 'attach', candidates: rows }, null, 2)}\n`;
+}
