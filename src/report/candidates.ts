@@ -56,10 +56,11 @@ export function renderCandidates(candidates: readonly CandidateRow[], surface: S
 /** The same list for scripts, in the order in which it came. */
 export function renderCandidatesJson(candidates: readonly CandidateRow[]): string {
   const rows = candidates.map((one) => ({
-    pid: one.pid,
-    runtime: one.runtime,
-    runtime_version: one.runtimeVersion,
+    pid: one.target.pid,
+    runtime: one.runtime.name,
+    runtime_version: one.runtime.version,
     title: one.title,
+    user: one.user,
     cpu_ratio: one.cpu,
     age_s: one.age,
   }));
