@@ -14,6 +14,9 @@ const FRAMES_PER_CODE_LIMIT = 1024;
 const SETTLED_AFTER = 32;
 const SETTLED_RECHECK_MS = 100;
 
+/** Above any count of references (an immortal object's is 2^32 − 1), below any link between free blocks (heap addresses). */
+const REFERENCES_LIMIT = 2 ** 33;
+
 /** What is known of one code object. */
 export interface Code {
   readonly address: number;
@@ -126,6 +129,9 @@ export class CodeObjects {
     this.#fields.forEach((offset, i) => {
       this.#identity[i] = pointerAt(this.#header, offset);
     });
+    // An object that was freed keeps its fields for a while, but where its references were counted the allocator writes a link or 0.
+    const references = pointerAt(this.#header, table.object.references);
+    if (references === 0 || references >= REFERENCES_LIMIT) throw new Unsound('moved');
     const { firstLine, version } = table.code;
     this.#identity[this.#fields.length] = this.#header.readInt32LE(firstLine);
     this.#identity[this.#fields.length + 1] =
@@ -179,7 +185,8 @@ export class CodeObjects {
       unchanged: 0,
       comparedAt: 0,
     };
-    // Freed and made anew meanwhile, the parts would be of different code objects. If all are as they were, they belong together.
+    // Freed or made anew meanwhile, the parts would be of different code objects. If it lives and all are as they were just before,
+    // they are its own.
     this.#readIdentity(address);
     if (!this.#isIdentityOf(built) || !imprints.every((imprint) => objects.isStill(imprint)))
       throw new Unsound('moved');

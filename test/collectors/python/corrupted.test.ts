@@ -59,7 +59,7 @@ sys.stdin.read()`;
       const seen = new Set<string>();
       const doubts = new Set<string>();
       for (const rate of [1e-4, 1e-3, 1e-2, 5e-2]) {
-        for (let round = 0; round < 200; round++) {
+        for (let round = 0; round < 100; round++) {
           const reader = new PythonReader(
             new PythonObjects(new CorruptedMemory(memory, rate), objects.table, objects.symbols),
             { pid, version, close: () => {} },
