@@ -24,7 +24,7 @@ export interface BatchContext {
 /** Everything of a batch but its blocks, in the order in which sinks want it: stacks before what refers to them. */
 export function* batchObservations(batch: Batch, context: BatchContext): Iterable<Observation> {
   for (const [id, frames] of batch.stacks) {
-    yield { kind: 'stack', at: context.toUnix(batch.seconds[0]?.to ?? 0), id, frames };
+    yield { kind: 'stack', at: context.toUnix(batch.at), id, frames };
   }
   for (const gap of batch.gaps) {
     yield {

@@ -1,7 +1,7 @@
 import type { Bytes, Frame, HistogramBuckets, Ratio, Seconds } from '../../src/core/types.ts';
 import type { LoopKind, Turn } from './turn-watch.ts';
 
-/** What the sampling worker tells the main thread, once a second. Times are CLOCK_MONOTONIC seconds. */
+/** What the sampling worker tells the main thread, once a second, and soon after a block has ended. Times are CLOCK_MONOTONIC seconds. */
 
 /** What the worker is started with. */
 export interface SamplerPlan {
@@ -87,6 +87,7 @@ export interface GapMessage {
 
 /** Everything since the last batch. */
 export interface Batch {
+  readonly at: Seconds;
   readonly stacks: ReadonlyMap<string, readonly Frame[]>;
   readonly blocks: readonly BlockMessage[];
   readonly seconds: readonly SecondMessage[];

@@ -24,6 +24,8 @@ const PERIOD_LIMIT: Seconds = 0.012;
 /** Between samples while a turn is being followed: its end is known to 2 ms. */
 const FOLLOW_PERIOD: Seconds = 0.002;
 const BATCH_EVERY: Seconds = 1;
+/** Blocks that have ended are handed over at most this often in between. */
+const BLOCKS_EVERY: Seconds = 0.1;
 /** Batches the main thread may be behind before new ones replace the oldest, and are counted. */
 const BACKLOG = 16;
 /** Blocks in one batch; a program with more has one problem, not a thousand. */
@@ -61,6 +63,7 @@ export class SamplingLoop {
   #late = 0;
   #dropped = 0;
   #posted = 0;
+  #postedAt: Seconds = 0;
   #pending: Batch[] = [];
 
   constructor(plan: SamplerPlan, adapter: RuntimeAdapter) {
@@ -105,7 +108,10 @@ export class SamplingLoop {
         nextBatch = at + BATCH_EVERY;
         gone = !this.#isSameProcess();
         if (!gone) this.#discover(at);
-        this.#post(this.#takeBatch(at), post);
+        this.#post(this.#takeBatch(at, this.#drainSeconds(at)), post);
+      } else if (this.#blocks.length > 0 && at - this.#postedAt >= BLOCKS_EVERY) {
+        // What was found is what must not be lost when we are killed: it does not wait for the second to end.
+        this.#post(this.#takeBatch(at, []), post);
       }
       const pause = this.#isFollowing() ? FOLLOW_PERIOD : period;
       if (!gone) Atomics.wait(this.#control, CELL.stop, 0, pause * 1e3);
@@ -169,9 +175,10 @@ export class SamplingLoop {
     return stat !== null && stat.startTicks === this.#plan.startTicks && stat.state !== 'Z';
   }
 
-  #takeBatch(at: Seconds): Batch {
-    const seconds = this.#drainSeconds(at);
+  #takeBatch(at: Seconds, seconds: readonly SecondMessage[]): Batch {
+    this.#postedAt = at;
     const batch: Batch = {
+      at,
       seconds,
       stacks: this.#stacks.takeFresh(),
       blocks: this.#blocks,
@@ -223,7 +230,7 @@ export class SamplingLoop {
     }
     if (gone)
       this.#gaps.push({ from: at, to: at, reason: 'target-gone', detail: 'the process ended' });
-    const last = this.#takeBatch(at);
+    const last = this.#takeBatch(at, this.#drainSeconds(at));
     for (const batch of this.#pending) post(batch, false);
     post(last, true);
     for (const { readings } of this.#observers) readings.close();
