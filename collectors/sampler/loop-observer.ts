@@ -1,6 +1,6 @@
-import { ExponentialHistogram } from '../../src/core/exponential-histogram.ts';
 import type { Seconds } from '../../src/core/types.ts';
-import type { Activity, BlockMessage, LoopThread, SecondMessage } from './messages.ts';
+import type { BlockMessage, LoopThread, SecondMessage } from './messages.ts';
+import { SecondTally } from './second-tally.ts';
 import type { Turn, TurnWatch } from './turn-watch.ts';
 
 /** Watches one thread's loop: turns samples into blocks, and a second's samples into an aggregate. */
@@ -19,9 +19,6 @@ const MIDDLE_SHARE: number = 0.9;
  * threshold, caught between samples 12 ms apart, is still seen for 36 of its 50 ms.
  */
 const SEEN_SHARE: number = 0.5;
-/** A thread on a core, or waiting for one, for this share of a second is looked at for spinning, at 10 stacks a second. */
-const SATURATED: number = 0.8;
-const ACTIVITY_EVERY: Seconds = 0.1;
 /** A turn that waited for a core this much of its time is called starved where the exact part cannot be told. */
 const STARVED_SHARE: number = 0.5;
 /** A reading of the kernel's counts this old still stands for "the sample before". */
@@ -64,7 +61,6 @@ export class LoopObserver {
   readonly #readings: ThreadReadings;
   readonly #capture: CaptureStack | null;
   readonly #threshold: Seconds;
-  readonly #delay = new ExponentialHistogram();
   #block: OpenBlock | null = null;
   #refreshedAt: Seconds = 0;
   #second: SecondTally;
@@ -84,7 +80,7 @@ export class LoopObserver {
     this.#capture = options.capture;
     this.#threshold = options.threshold;
     this.#readings.refresh();
-    this.#second = newTally(options.at, options.readings, options.watch);
+    this.#second = new SecondTally(options.at, options.watch, options.readings);
   }
 
   /**
@@ -94,15 +90,9 @@ export class LoopObserver {
   sample(at: Seconds): BlockMessage | null {
     const watch = this.#watch;
     watch.sample(at);
-    const tally = this.#second;
-    tally.samples++;
-    if (watch.lost) tally.lost++;
     const message = this.#block === null && watch.idle ? this.#takeUnseen() : this.#followTurn(at);
-    if (!watch.idle) tally.busy++;
-    const { age } = watch;
-    if (age > 0) this.#delay.record(age);
-    else tally.ageless++;
-    if (this.#saturated) this.#sampleActivity(at);
+    this.#second.count();
+    if (this.#saturated && this.#capture !== null) this.#second.sampleStack(at, this.#capture);
     return message;
   }
 
@@ -122,30 +112,9 @@ export class LoopObserver {
   /** What was seen since the last call; null when the thread is gone. */
   drainSecond(at: Seconds): SecondMessage | null {
     if (!this.#readings.refresh()) return null;
-    const { cpu, wait } = this.#readings;
-    const tally = this.#second;
-    const elapsed = Math.max(at - tally.from, 1e-9);
-    const { idleTotal, counters } = this.#watch;
-    const onCpu = Math.min(1, (cpu - tally.cpu) / elapsed);
-    const exact = idleTotal !== null && tally.idleTotal !== null;
-    const utilization = exact
-      ? 1 - (idleTotal - tally.idleTotal) / elapsed
-      : tally.busy / Math.max(1, tally.samples - tally.lost);
-    const waited = (wait - tally.wait) / elapsed;
-    this.#saturated = onCpu + waited >= SATURATED;
-    this.#delay.recordZeros(tally.ageless - tally.lost);
-    const second: SecondMessage = {
-      thread: this.thread,
-      from: tally.from,
-      to: at,
-      samples: tally.samples,
-      lost: tally.lost,
-      utilization: Math.min(1, Math.max(0, utilization)),
-      delay: this.#delay.drain(),
-      counters: counters === null ? null : { ...counters },
-      activity: this.#saturated ? this.#activity(tally, { onCpu, waited }) : null,
-    };
-    this.#second = newTally(at, this.#readings, this.#watch);
+    const second = this.#second.drain(at, this.thread);
+    this.#saturated = second.activity !== null;
+    this.#second = new SecondTally(at, this.#watch, this.#readings);
     return second;
   }
 
@@ -240,60 +209,4 @@ export class LoopObserver {
       files: [...(block?.files ?? [])],
     };
   }
-
-  #sampleActivity(at: Seconds): void {
-    const tally = this.#second;
-    if (this.#capture === null || at - tally.lastStack < ACTIVITY_EVERY) return;
-    tally.lastStack = at;
-    const id = this.#capture();
-    if (id === null) return;
-    tally.stackSamples++;
-    tally.stacks.set(id, (tally.stacks.get(id) ?? 0) + 1);
-  }
-
-  #activity(tally: SecondTally, { onCpu, waited }: { onCpu: number; waited: number }): Activity {
-    const { counters } = this.#watch;
-    const counted = counters !== null && tally.counters !== null;
-    return {
-      onCpu,
-      runQueueWait: Math.min(1, waited),
-      stackSamples: tally.stackSamples,
-      stacks: tally.stacks,
-      iterations: counted ? counters.iterations - tally.counters.iterations : null,
-      events: counted ? counters.events - tally.counters.events : null,
-    };
-  }
-}
-
-interface SecondTally {
-  readonly from: Seconds;
-  readonly cpu: Seconds;
-  readonly wait: Seconds;
-  readonly idleTotal: Seconds | null;
-  readonly counters: { readonly iterations: number; readonly events: number } | null;
-  readonly stacks: Map<string, number>;
-  samples: number;
-  lost: number;
-  busy: number;
-  /** Samples of a loop that waited, or whose turn was only just seen. */
-  ageless: number;
-  stackSamples: number;
-  lastStack: Seconds;
-}
-
-function newTally(from: Seconds, { cpu, wait }: ThreadReadings, watch: TurnWatch): SecondTally {
-  return {
-    from,
-    cpu,
-    wait,
-    idleTotal: watch.idleTotal,
-    counters: watch.counters === null ? null : { ...watch.counters },
-    stacks: new Map(),
-    samples: 0,
-    lost: 0,
-    busy: 0,
-    ageless: 0,
-    stackSamples: 0,
-    lastStack: 0,
-  };
 }

@@ -22,23 +22,10 @@ import {
 } from './messages.ts';
 import type { Turn } from './turn-watch.ts';
 import { ObservationQueue } from './observation-queue.ts';
+import type { StackSource } from './stack-source.ts';
 import { StackTable } from './stack-table.ts';
 
 /** The event-loop collector: starts the sampling worker and turns what it reports into observations. */
-
-/** Another place to get a block's stacks from, asked after the block: V8's profiler through an open inspector. */
-export interface StackSource {
-  /** Stacks between two CLOCK_MONOTONIC moments with the seconds they stand for; empty when it saw none. */
-  stacksDuring(
-    from: Seconds,
-    to: Seconds,
-  ): Promise<readonly { readonly frames: readonly Frame[]; readonly weight: Seconds }[]>;
-  /** What it is and what it does to the target, for the report. */
-  readonly description: string;
-  /** Stretches in which it may have held the target's loop itself, CLOCK_MONOTONIC. */
-  readonly pauses: readonly { readonly from: Seconds; readonly to: Seconds }[];
-  close(): Promise<void>;
-}
 
 export interface SamplerOptions {
   readonly runtime: SamplerPlan['runtime'];

@@ -1,5 +1,6 @@
 import { processCollector } from '../../collectors/process/process.ts';
-import { Sampler, type StackSource } from '../../collectors/sampler/sampler.ts';
+import { Sampler } from '../../collectors/sampler/sampler.ts';
+import type { StackSource } from '../../collectors/sampler/stack-source.ts';
 import { TraceError } from '../core/errors.ts';
 import { EXIT } from '../core/exit-code.ts';
 import type { Availability, Collector, CollectorInfo, ProcessTarget } from '../core/types.ts';

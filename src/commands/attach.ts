@@ -1,5 +1,5 @@
 import { basename, join } from 'node:path';
-import type { StackSource } from '../../collectors/sampler/sampler.ts';
+import type { StackSource } from '../../collectors/sampler/stack-source.ts';
 import { detectAll } from '../analysis/detectors.ts';
 import { anchoredClock, takeAnchor } from '../core/clock.ts';
 import { TraceError } from '../core/errors.ts';
