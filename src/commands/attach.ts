@@ -1,34 +1,19 @@
-import { basename, join } from 'node:path';
 import type { StackSource } from '../../collectors/sampler/stack-source.ts';
-import { detectAll } from '../analysis/detectors.ts';
 import { anchoredClock, takeAnchor } from '../core/clock.ts';
 import { TraceError } from '../core/errors.ts';
 import { combineExitCodes, EXIT, type ExitCode } from '../core/exit-code.ts';
 import { newTraceId } from '../core/ids.ts';
-import type {
-  Availability,
-  Clock,
-  Finding,
-  RecordingView,
-  RunEnd,
-  RunStart,
-  Seconds,
-  Sink,
-} from '../core/types.ts';
-import type { OtlpSink } from '../otel/sink.ts';
+import type { Availability, Clock, Finding, RunEnd, RunStart, Seconds } from '../core/types.ts';
 import { cpuLimitOf, describeHost, stealTime } from '../platform/host.ts';
 import { targetInfo } from '../platform/target.ts';
-import { type MemoryRecording, memoryRecording } from '../recording/memory.ts';
-import { openRecording } from '../recording/reader.ts';
-import { defaultRecordingDirectory } from '../recording/directory.ts';
 import { RECORDING_SCHEMA_VERSION } from '../recording/format.ts';
-import { openRecordingWriter, type RecordingSink } from '../recording/writer.ts';
 import { buildReport } from '../report/report.ts';
 import { attachUsage, type AttachOptions, parseAttachOptions } from './attach-options.ts';
 import { type AttachPlan, probeTarget } from './attach-probe.ts';
 import { AttachScreen } from './attach-screen.ts';
+import { finish, openSinks, readBack } from './attach-sinks.ts';
 import { ownCpuTime, runEnd, watch, type Watched } from './attach-watch.ts';
-import type { Command, CommandContext, Environment } from './command.ts';
+import type { Command, CommandContext } from './command.ts';
 import { exitCodeOfFindings } from './outcome.ts';
 import { toolVersion } from './version.ts';
 
@@ -88,124 +73,6 @@ async function run({ values, positionals, environment }: CommandContext): Promis
     );
   }
   return exitCode(findings, watched, { end, exitZero: options.exitZero });
-}
-
-interface Setup {
-  readonly options: AttachOptions;
-  readonly environment: Environment;
-  readonly screen: AttachScreen;
-  readonly clock: Clock;
-}
-
-interface Sinks {
-  readonly memory: MemoryRecording;
-  readonly recording: RecordingSink | null;
-  readonly otlp: OtlpSink | null;
-  readonly all: readonly Sink[];
-}
-
-async function openSinks(start: RunStart, setup: Setup): Promise<Sinks> {
-  const { options, environment } = setup;
-  const memory = memoryRecording(start);
-  const recording = options.recording.enabled ? await openDisk(start, setup) : null;
-  const otlp = await openOtlp(start, options, environment);
-  const all = [memory, recording, otlp].filter((sink) => sink !== null);
-  return { memory, recording, otlp, all };
-}
-
-async function openDisk(
-  start: RunStart,
-  { options, environment, screen, clock }: Setup,
-): Promise<RecordingSink | null> {
-  const { path, parent, overwrite, raw } = options.recording;
-  const usual = defaultRecordingDirectory({
-    verb: start.command,
-    target: String(start.targets[0]?.pid ?? ''),
-    now: start.startedAt,
-    cwd: environment.cwd,
-    env: environment.env,
-  });
-  const directory = path ?? (parent === null ? usual : join(parent, basename(usual)));
-  if (path !== null && overwrite) {
-    const { removeRecording } = await import('../recording/remove.ts');
-    await removeRecording(path);
-  }
-  try {
-    return await openRecordingWriter({
-      directory,
-      start,
-      env: environment.env,
-      ifExists: path === null ? 'suffix' : 'fail',
-      raw,
-      clock,
-      onFailure: (error) => screen.recordingFailure(`the recording stopped: ${error.message}`),
-    });
-  } catch (error) {
-    // A folder the user named must work; the default one is a courtesy that a full or read-only disk may refuse.
-    if (path !== null || !(error instanceof TraceError)) throw error;
-    screen.problem(`no recording was kept: ${error.message}`);
-    return null;
-  }
-}
-
-async function openOtlp(
-  start: RunStart,
-  options: AttachOptions,
-  environment: Environment,
-): Promise<OtlpSink | null> {
-  const { enabled, endpoint } = options.otlp;
-  const { env } = environment;
-  const asked = enabled || Object.keys(env).some((name) => name.startsWith('OTEL_EXPORTER_OTLP_'));
-  if (!asked) return null;
-  const [{ otlpConfig }, { openOtlpSink }] = await Promise.all([
-    import('../otel/environment.ts'),
-    import('../otel/sink.ts'),
-  ]);
-  const named = Object.keys(env).some((name) =>
-    /^OTEL_EXPORTER_OTLP_(?:\w+_)?ENDPOINT$/.test(name),
-  );
-  const config = otlpConfig({
-    env,
-    endpoint: endpoint ?? (enabled && !named ? DEFAULT_OTLP_ENDPOINT : undefined),
-  });
-  return config === null ? null : openOtlpSink({ config, start });
-}
-
-/** OTLP/HTTP's default endpoint (opentelemetry.io/docs/specs/otel/protocol/exporter). */
-const DEFAULT_OTLP_ENDPOINT = 'http://localhost:4318';
-
-/** Findings from what is in memory, written where the observations went; every sink is closed. */
-async function finish(
-  sinks: Sinks,
-  { end, screen }: { end: RunEnd; screen: AttachScreen },
-): Promise<readonly Finding[]> {
-  const findings = detectAll(sinks.memory.view(end));
-  await sinks.recording?.end(end, findings);
-  if (sinks.otlp !== null) {
-    const report = await sinks.otlp.end(end, findings);
-    for (const warning of report.warnings) screen.problem(warning);
-  }
-  await sinks.memory.close();
-  return findings;
-}
-
-/** The recording as a later `show` will read it; what is in memory where there is none, or it could not be finished. */
-async function readBack(
-  sinks: Sinks,
-  end: RunEnd,
-  screen: AttachScreen,
-): Promise<{ view: RecordingView; recording: string | null }> {
-  const inMemory = sinks.memory.view(end);
-  if (sinks.recording === null) return { view: inMemory, recording: null };
-  const { directory } = sinks.recording;
-  if (!screen.recordingFailed) {
-    try {
-      return { view: await openRecording(directory), recording: directory };
-    } catch (error) {
-      screen.problem(`the recording cannot be read back: ${String(error)}`);
-    }
-  }
-  return { view: inMemory, recording: directory };
 }
 
 function runStart(plan: AttachPlan, options: AttachOptions, clock: Clock): RunStart {

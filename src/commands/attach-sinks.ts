@@ -1,0 +1,135 @@
+import { basename, join } from 'node:path';
+import { detectAll } from '../analysis/detectors.ts';
+import { TraceError } from '../core/errors.ts';
+import type { Clock, Finding, RecordingView, RunEnd, RunStart, Sink } from '../core/types.ts';
+import type { OtlpSink } from '../otel/sink.ts';
+import { defaultRecordingDirectory } from '../recording/directory.ts';
+import { type MemoryRecording, memoryRecording } from '../recording/memory.ts';
+import { openRecording } from '../recording/reader.ts';
+import { openRecordingWriter, type RecordingSink } from '../recording/writer.ts';
+import type { AttachOptions } from './attach-options.ts';
+import type { AttachScreen } from './attach-screen.ts';
+import type { Environment } from './command.ts';
+
+/** Where a run's observations go: memory, a recording on disk, an OTLP receiver; and how they are closed and read back. */
+
+/** What opening the sinks of a run depends on. */
+export interface Setup {
+  readonly options: AttachOptions;
+  readonly environment: Environment;
+  readonly screen: AttachScreen;
+  readonly clock: Clock;
+}
+
+/** The sinks of one run. */
+export interface Sinks {
+  readonly memory: MemoryRecording;
+  readonly recording: RecordingSink | null;
+  readonly otlp: OtlpSink | null;
+  readonly all: readonly Sink[];
+}
+
+/** Opens what the options ask for. Throws a TraceError when a folder the user named cannot be used. */
+export async function openSinks(start: RunStart, setup: Setup): Promise<Sinks> {
+  const { options, environment } = setup;
+  const memory = memoryRecording(start);
+  const recording = options.recording.enabled ? await openDisk(start, setup) : null;
+  const otlp = await openOtlp(start, options, environment);
+  const all = [memory, recording, otlp].filter((sink) => sink !== null);
+  return { memory, recording, otlp, all };
+}
+
+async function openDisk(
+  start: RunStart,
+  { options, environment, screen, clock }: Setup,
+): Promise<RecordingSink | null> {
+  const { path, parent, overwrite, raw } = options.recording;
+  const usual = defaultRecordingDirectory({
+    verb: start.command,
+    target: String(start.targets[0]?.pid ?? ''),
+    now: start.startedAt,
+    cwd: environment.cwd,
+    env: environment.env,
+  });
+  const directory = path ?? (parent === null ? usual : join(parent, basename(usual)));
+  if (path !== null && overwrite) {
+    const { removeRecording } = await import('../recording/remove.ts');
+    await removeRecording(path);
+  }
+  try {
+    return await openRecordingWriter({
+      directory,
+      start,
+      env: environment.env,
+      ifExists: path === null ? 'suffix' : 'fail',
+      raw,
+      clock,
+      onFailure: (error) => screen.recordingFailure(`the recording stopped: ${error.message}`),
+    });
+  } catch (error) {
+    // A folder the user named must work; the default one is a courtesy that a full or read-only disk may refuse.
+    if (path !== null || !(error instanceof TraceError)) throw error;
+    screen.problem(`no recording was kept: ${error.message}`);
+    return null;
+  }
+}
+
+async function openOtlp(
+  start: RunStart,
+  options: AttachOptions,
+  environment: Environment,
+): Promise<OtlpSink | null> {
+  const { enabled, endpoint } = options.otlp;
+  const { env } = environment;
+  const asked = enabled || Object.keys(env).some((name) => name.startsWith('OTEL_EXPORTER_OTLP_'));
+  if (!asked) return null;
+  const [{ otlpConfig }, { openOtlpSink }] = await Promise.all([
+    import('../otel/environment.ts'),
+    import('../otel/sink.ts'),
+  ]);
+  const named = Object.keys(env).some((name) =>
+    /^OTEL_EXPORTER_OTLP_(?:\w+_)?ENDPOINT$/.test(name),
+  );
+  const config = otlpConfig({
+    env,
+    endpoint: endpoint ?? (enabled && !named ? DEFAULT_OTLP_ENDPOINT : undefined),
+  });
+  return config === null ? null : openOtlpSink({ config, start });
+}
+
+/** OTLP/HTTP's default endpoint (opentelemetry.io/docs/specs/otel/protocol/exporter). */
+const DEFAULT_OTLP_ENDPOINT = 'http://localhost:4318';
+
+/** Findings from what is in memory, written where the observations went; every sink is closed. */
+export async function finish(
+  sinks: Sinks,
+  { end, screen }: { end: RunEnd; screen: AttachScreen },
+): Promise<readonly Finding[]> {
+  const findings = detectAll(sinks.memory.view(end));
+  await sinks.recording?.end(end, findings);
+  if (sinks.otlp !== null) {
+    const report = await sinks.otlp.end(end, findings);
+    for (const warning of report.warnings) screen.problem(warning);
+  }
+  await sinks.memory.close();
+  return findings;
+}
+
+/** The recording as a later `show` will read it; what is in memory where there is none, or it could not be finished. */
+export async function readBack(
+  sinks: Sinks,
+  end: RunEnd,
+  screen: AttachScreen,
+): Promise<{ view: RecordingView; recording: string | null }> {
+  const inMemory = sinks.memory.view(end);
+  if (sinks.recording === null) return { view: inMemory, recording: null };
+  const { directory } = sinks.recording;
+  if (!screen.recordingFailed) {
+    try {
+      return { view: await openRecording(directory), recording: directory };
+    } catch (error) {
+      screen.problem(`the recording cannot be read back: ${String(error)}`);
+    }
+  }
+  return { view: inMemory, recording: directory };
+}
