@@ -18,7 +18,6 @@ import { LoopProbe } from './loop-probe.ts';
 const DEFAULT_LOOP = 'default_loop_struct';
 
 const EVENTPOLL = 'anon_inode:[eventpoll]';
-const IO_URING = 'anon_inode:[io_uring]';
 
 /** A loop that can be watched, or why there is none. */
 export type LoopResult =
@@ -77,15 +76,6 @@ export function openLoopAt(memory: ProcessMemory, address: number): LoopResult {
     if (error instanceof MemoryError) return refused(error.message, null);
     throw error;
   }
-}
-
-/**
- * Whether the process holds an io_uring: the callbacks of its file operations look like waiting in libuv's counters (see
- * `libuv-layout.ts`), so blocks inside them may go unseen. Lists all descriptors: not for a hot path.
- */
-export function usesIoUring(descriptors: Iterable<string>): boolean {
-  for (const target of descriptors) if (target === IO_URING) return true;
-  return false;
 }
 
 /** Where the symbol lies in the running process: in the executable itself, or in a shared libuv. */

@@ -93,7 +93,7 @@ class StackSearch implements LoopSearch {
       if (this.#found !== null) return this.#moved();
       if (this.tries % MAPS_EVERY === 1) this.#readMappings();
       this.#seen.clear();
-      if (this.#look()) return this.#found?.loop ?? null;
+      return this.#look();
     } catch (error) {
       if (!(error instanceof MemoryError) && !isErrno(error)) throw error;
       this.#found = null;
@@ -111,10 +111,10 @@ class StackSearch implements LoopSearch {
     return reading.loopCount > found.loopCount ? found.loop : null;
   }
 
-  /** Sets `#found` when there is something; true when that is beyond doubt. */
-  #look(): boolean {
+  /** Sets `#found` when there is something, and returns it when that is beyond doubt. */
+  #look(): LoopProbe | null {
     const call = parseSyscall(readProc(`/proc/${this.#pid}/task/${this.#tid}/syscall`) ?? '');
-    if (call === null) return false;
+    if (call === null) return null;
     if (call.kind !== 'running') {
       const here = call.stackPointer;
       this.#stack = this.#writable.find(({ start, end }) => start <= here && here < end) ?? null;
@@ -123,16 +123,16 @@ class StackSearch implements LoopSearch {
         const from = here - (here % PAGE);
         for (let page = 0; page < POLL_STACK_PAGES && this.#found === null; page++)
           this.#scan(from + page * PAGE, backendFd);
-        return true;
+        return this.#found?.loop ?? null;
       }
     }
     const every = this.tries <= FAR_KEEN_TRIES ? FAR_EVERY : FAR_EVERY_LATER;
-    if (this.tries % every !== 0 || this.#stack === null) return false;
+    if (this.tries % every !== 0 || this.#stack === null) return null;
     const { start, end } = this.#stack;
     const lowest = Math.max(start, end - FAR_STACK_PAGES * PAGE);
     for (let page = end - PAGE; page >= lowest && this.#found === null; page -= PAGE)
       this.#scan(page, null);
-    return false;
+    return null;
   }
 
   /** Proves every word of a page that points into writable memory off the stack. `backendFd`, when known, rules most of them out. */

@@ -7,7 +7,15 @@ import { monotonicNow } from '../../../src/core/clock.ts';
 import type { Seconds } from '../../../src/core/types.ts';
 import { ProcessMemory } from '../../../src/platform/memory.ts';
 import { interpreters, nodes, pythonEnvironment } from '../../environments.ts';
-import { BlockingTarget, covering, fixture, pause, watch, type Watched } from './target.ts';
+import {
+  BlockingTarget,
+  covering,
+  fixture,
+  pause,
+  watch,
+  type TrueBlock,
+  type Watched,
+} from './target.ts';
 
 const BLOCK: Seconds = 0.06;
 const BLOCKS = 21;
@@ -43,24 +51,27 @@ function openedLoop(pid: number): LoopProbe {
  */
 function expectTruthful({ turns, truth, readings }: Watched): void {
   expect(truth).toHaveLength(BLOCKS);
-  for (const block of truth) {
+  // On a crowded machine the reader itself may be kept from a core for most of a block; the sampler records that as a gap.
+  const within = (block: TrueBlock): Watched['readings'] =>
+    readings.filter(({ at, to }) => at > block.start && to < block.end);
+  const looked = truth.filter((block) => within(block).length >= 2);
+  expect(looked.length).toBeGreaterThan(BLOCKS / 2);
+  for (const block of looked) {
     const turn = covering(turns, block);
     expect(turn, `block at ${block.start} (${block.kind})`).toBeDefined();
     if (turn === undefined) continue;
-    const lastWithin = readings.findLast(({ to }) => to < block.end)?.at ?? 0;
     expect(turn.startMax).toBeLessThan(block.start + LOOP_TIME_LAG + ROUNDING);
-    expect(turn.endMin).toBeGreaterThan(lastWithin - ROUNDING);
+    expect(turn.endMin).toBeGreaterThan((within(block).at(-1)?.at ?? 0) - ROUNDING);
   }
 }
 
+function startNode(path: string, mode: string, kinds: readonly string[]): Promise<BlockingTarget> {
+  return start(path, [fixture('node-blocks.cjs'), mode, `${BLOCKS}`, `${BLOCK}`, ...kinds]);
+}
+
 describe.each(await nodes())('the main loop of Node $version', ({ path }) => {
-  it('times planted blocks of an idle server, to within 2 ms where libuv stamped both ends', async () => {
-    const target = await start(path, [
-      fixture('node-blocks.cjs'),
-      'parked',
-      `${BLOCKS}`,
-      `${BLOCK}`,
-    ]);
+  it('times planted blocks of an idle server to within 2 ms, for libuv stamps both their ends', async () => {
+    const target = await startNode(path, 'parked', ['spinning', 'sleeping']);
     const loop = openedLoop(target.pid);
     expect(loop.idleMetrics).toBe(true);
     const watched = await watch(target.pid, loop, target.begin());
@@ -68,28 +79,24 @@ describe.each(await nodes())('the main loop of Node $version', ({ path }) => {
     const exact = watched.truth
       .map((block) => ({ block, turn: covering(watched.turns, block) }))
       .filter(({ turn }) => turn?.exact);
-    // After execFileSync its signal is waiting, so no waiting poll ends that turn: a third of the blocks have no exact end.
-    expect(exact.length).toBeGreaterThan(0);
+    // Where V8 compiled what was hot meanwhile, its news is waiting and the next poll does not wait: no exact end.
+    expect(exact.length).toBeGreaterThanOrEqual(BLOCKS / 3);
     for (const { block, turn } of exact) {
       const reported = (turn?.endMax ?? 0) - (turn?.startMin ?? 0);
       // What the turn runs beside the block itself (the timer's own code, the log) is in the reported time and not in the log's.
       expect(reported - (block.end - block.start)).toBeLessThan(0.002);
     }
-    // Nothing else was that long but the start of the program's own first turn.
-    expect(watched.turns.length).toBeLessThanOrEqual(BLOCKS + 1);
   });
 
-  it('sees each planted block of a saturated server, execFileSync with its nested loop among them', async () => {
-    const target = await start(path, [
-      fixture('node-blocks.cjs'),
-      'saturated',
-      `${BLOCKS}`,
-      `${BLOCK}`,
-    ]);
-    const watched = await watch(target.pid, openedLoop(target.pid), target.begin());
-    expectTruthful(watched);
-    expect(new Set(watched.truth.map(({ kind }) => kind))).toContain('executing');
-  });
+  it.each(['parked', 'saturated'])(
+    'sees each planted block of a %s server, execFileSync with its nested loop among them',
+    async (mode) => {
+      const target = await startNode(path, mode, ['spinning', 'sleeping', 'executing']);
+      const watched = await watch(target.pid, openedLoop(target.pid), target.begin());
+      expectTruthful(watched);
+      expect(new Set(watched.truth.map(({ kind }) => kind))).toContain('executing');
+    },
+  );
 
   it('sees a saturated server turn, and never calls it blocked', async () => {
     const target = await start(path, [fixture('node-blocks.cjs'), 'healthy', '0', '3']);
@@ -101,12 +108,12 @@ describe.each(await nodes())('the main loop of Node $version', ({ path }) => {
       const before = watched.readings.findLast(({ at }) => at <= turn.startMin);
       const after = watched.readings.find(({ at }) => at >= turn.endMax);
       const starved = (after?.waited ?? 0) - (before?.waited ?? 0);
-      expect(turn.endMin - turn.startMax - starved).toBeLessThan(0.03);
+      expect(turn.endMin - turn.startMax - starved, JSON.stringify(turn)).toBeLessThan(0.03);
     }
   });
 
   it('is found on the stack too, where no symbol names it', async () => {
-    const target = await start(path, [fixture('node-blocks.cjs'), 'saturated', '1', '0.1']);
+    const target = await startNode(path, 'saturated', ['spinning']);
     const memory = memoryOf(target.pid);
     void target.begin();
     const search = findLoopOnStack(target.pid, target.pid, { memory, idleMetrics: true });
@@ -115,7 +122,7 @@ describe.each(await nodes())('the main loop of Node $version', ({ path }) => {
   });
 
   it('is refused where something else lies, and gone when the process is', async () => {
-    const target = await start(path, [fixture('node-blocks.cjs'), 'parked', '1', '0.1']);
+    const target = await startNode(path, 'parked', ['spinning']);
     const memory = memoryOf(target.pid);
     const loop = openedLoop(target.pid);
     expect(openLoopAt(memory, loop.address + 64)).toMatchObject({ ok: false });

@@ -106,7 +106,7 @@ export async function watch(
     const inPoll = parkedIn(pid, probe.backendFd);
     const reading = probe.read(at);
     if (reading === null) throw new Error('the loop is gone');
-    readings.push({ at, to: reading.to, waited: runQueueWait(pid) });
+    readings.push({ at, to: reading.to, waited: withoutCore(pid) });
     counts = [counts?.[0] ?? reading.loopCount, reading.loopCount];
     turns.observe(reading, inPoll);
     const turn = turns.takeClosed();
@@ -126,8 +126,11 @@ function parkedIn(pid: number, backendFd: number): boolean {
   );
 }
 
-function runQueueWait(pid: number): Seconds {
-  return Number((readProc(`/proc/${pid}/task/${pid}/schedstat`) ?? '').split(' ')[1] ?? 0) / 1e9;
+/** Time the thread was ready and had no core: the kernel's run queue, and what the hypervisor took from all cores (10 ms ticks). */
+function withoutCore(pid: number): Seconds {
+  const [, queued] = (readProc(`/proc/${pid}/task/${pid}/schedstat`) ?? '').split(' ');
+  const stolen = (readProc('/proc/stat') ?? '').split('\n')[0]?.trim().split(/\s+/)[8];
+  return Number(queued ?? 0) / 1e9 + Number(stolen ?? 0) / 100;
 }
 
 /** The reported turn that covers a true block; undefined when none does. */
