@@ -19,7 +19,7 @@ const PLAN = {
 const folder = mkdtempSync(join(tmpdir(), 'tracewright-nodes-'));
 afterAll(() => rmSync(folder, { recursive: true, force: true }));
 
-describe.each(await nodes())('Node $version', ({ path, version }) => {
+describe.concurrent.each(await nodes())('Node $version', ({ path, version }) => {
   it.each([
     ['idle', false],
     ['saturated', true],

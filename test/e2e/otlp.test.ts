@@ -47,7 +47,7 @@ describe.concurrent.each(ENCODINGS)('a run exported as %s', (protocol) => {
   });
 });
 
-describe('an endpoint that does not answer', () => {
+describe.concurrent('an endpoint that does not answer', () => {
   it('neither delays nor changes the result, and is told of', async () => {
     const target = await startTarget('asyncio', PLAN);
     try {

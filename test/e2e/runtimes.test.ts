@@ -12,26 +12,24 @@ import { watchTarget } from './watch.ts';
 const KINDS = ['spin', 'sleep', 'file'];
 const PLAN = { kinds: KINDS, durations: [70], reps: 3, startS: 1, watchS: 4 } as const;
 
-const cases = interpreters().flatMap(({ path, version }) =>
-  (['asyncio', 'fastapi-asyncio', 'fastapi-uvloop'] as const).map((name) => ({
-    name,
-    path,
-    version,
-  })),
-);
+const LOOPS = ['asyncio', 'fastapi-asyncio', 'fastapi-uvloop'] as const;
 
-describe.each(cases)('$name on CPython $version', ({ name, path, version }) => {
-  it('is seen as what it is, and each block is put down to its function', async () => {
-    const { run, report, score } = await watchTarget(name, { ...PLAN, runtime: path });
-    expect(report.targets).toMatchObject([{ runtime: 'python', runtime_version: version }]);
-    expect(score.atLeast60.n).toBeGreaterThan(0);
-    expect(score.atLeast60).toMatchObject({ found: score.atLeast60.n, named: score.atLeast60.n });
-    expect(score.falseSpans).toEqual([]);
-    const blamed = verdicts(report).map(({ where }) => where[0]?.function);
-    const found = score.rows.filter((row) => row.found > 0).map(({ kind }) => `blocking_${kind}`);
-    expect(blamed).toEqual(expect.arrayContaining([...new Set(found)]));
-    expect(blamed.filter((name) => !KINDS.some((kind) => name === `blocking_${kind}`))).toEqual([]);
-    expect(run.code).toBe(1);
+describe.each([...interpreters()])('CPython $version', ({ path, version }) => {
+  describe.concurrent.each(LOOPS)('running %s', (name) => {
+    it('is seen as what it is, and each block is put down to its function', async () => {
+      const { run, report, score } = await watchTarget(name, { ...PLAN, runtime: path });
+      expect(report.targets).toMatchObject([{ runtime: 'python', runtime_version: version }]);
+      expect(score.atLeast60.n).toBeGreaterThan(0);
+      expect(score.atLeast60).toMatchObject({ found: score.atLeast60.n, named: score.atLeast60.n });
+      expect(score.falseSpans).toEqual([]);
+      const blamed = verdicts(report).map(({ where }) => where[0]?.function);
+      const found = score.rows.filter((row) => row.found > 0).map(({ kind }) => `blocking_${kind}`);
+      expect(blamed).toEqual(expect.arrayContaining([...new Set(found)]));
+      expect(blamed.filter((name) => !KINDS.some((kind) => name === `blocking_${kind}`))).toEqual(
+        [],
+      );
+      expect(run.code).toBe(1);
+    });
   });
 });
 

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { KINDS, startTarget, startTraffic, TARGETS } from './harness.ts';
 
-describe.each(TARGETS)('the target %s', (name) => {
+describe.concurrent.each(TARGETS)('the target %s', (name) => {
   it('does what its plan says and logs how long each block really was', async () => {
     const target = await startTarget(name, {
       kinds: KINDS,
