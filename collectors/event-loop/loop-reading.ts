@@ -1,6 +1,12 @@
 import type { Seconds } from '../../src/core/types.ts';
 
 /**
+ * How far `loopTime` may lie behind the moment it was set: it is cut to whole milliseconds (1 ms), and on kernels with HZ=1000 libuv
+ * reads CLOCK_MONOTONIC_COARSE, up to one tick (1 ms) old (libuv src/unix/linux.c, uv__hrtime).
+ */
+export const LOOP_TIME_LAG: Seconds = 0.002;
+
+/**
  * One look at a libuv loop's counters; the probe that made it overwrites it at its next read. Times are CLOCK_MONOTONIC seconds.
  * What each field means at each phase of an iteration stands in `libuv-layout.ts`.
  */
@@ -29,4 +35,14 @@ export interface LoopTurn {
   /** Both ends come from libuv's own clock readings, not from when we looked. */
   readonly exact: boolean;
   readonly loopCount: number;
+}
+
+/**
+ * The latest moment at which the present turn can have begun, by the loop's clock; null when that clock was last set before
+ * `seenBefore`, a moment at which this turn had not begun: then no poll has returned since.
+ */
+export function latestStart(reading: LoopReading, seenBefore: Seconds): Seconds | null {
+  if (reading.loopTime === 0) return reading.to;
+  const latest = reading.loopTime + LOOP_TIME_LAG;
+  return latest <= seenBefore ? null : Math.min(latest, reading.to);
 }

@@ -1,17 +1,11 @@
 import type { Seconds } from '../../src/core/types.ts';
-import type { LoopReading, LoopTurn } from './loop-reading.ts';
+import { latestStart, type LoopReading, type LoopTurn } from './loop-reading.ts';
 
 /**
  * Turns readings of one libuv loop into turns: what runs between the return of one poll and the start of the next. Pure.
  * A turn is known by `loopCount`: two readings with the same count and no wait between them lie in the same turn, however busy the
  * loop is. Where libuv keeps idle metrics (Node) a turn between two waiting polls has exact ends, even when no reading fell into it.
  */
-
-/**
- * How far `loopTime` may lie behind the moment it was set: it is cut to whole milliseconds (1 ms), and on kernels with HZ=1000 libuv
- * reads CLOCK_MONOTONIC_COARSE, up to one tick (1 ms) old (libuv src/unix/linux.c, uv__hrtime).
- */
-export const LOOP_TIME_LAG: Seconds = 0.002;
 
 /**
  * A poll that is interrupted (EINTR) and entered again overwrites its entry time and loses the idle time before it. Once seen, ends
@@ -111,7 +105,7 @@ export class LoopTurns {
     const before = this.#last;
     if (before === null) {
       // A turn whose beginning was not observed counts from now, or from the loop's own clock where that is earlier.
-      const since = Math.min(startOf(reading, 0) ?? reading.at, reading.at);
+      const since = Math.min(latestStart(reading, 0) ?? reading.at, reading.at);
       if (!waiting) this.#openTurn(reading, { startMin: since, startMax: since, poll: null });
     } else if (waiting) this.#observeWaiting(reading, before);
     else this.#observeBusy(reading, before);
@@ -162,7 +156,7 @@ export class LoopTurns {
       this.#stampStart(open, reading);
       return;
     }
-    const started = startOf(reading, last.at);
+    const started = latestStart(reading, last.at);
     if (open !== null) this.#close(reading, last);
     this.#open = null;
     // The loop's clock is set first thing when a poll returns: unchanged since we saw the poll, the turn has not begun.
@@ -244,14 +238,4 @@ export class LoopTurns {
     if (turn.endMin <= turn.startMax || turn.endMax - turn.startMin < this.#floor) return;
     this.#closed = turn;
   }
-}
-
-/**
- * The latest moment at which the present turn can have begun, by the loop's clock; null when that clock was last set before
- * `seenBefore`, a moment at which this turn had not begun: then no poll has returned since.
- */
-function startOf(reading: LoopReading, seenBefore: Seconds): Seconds | null {
-  if (reading.loopTime === 0) return reading.to;
-  const latest = reading.loopTime + LOOP_TIME_LAG;
-  return latest <= seenBefore ? null : Math.min(latest, reading.to);
 }

@@ -2,7 +2,7 @@ import { afterEach, describe, expect, it } from 'vitest';
 import { openLoopAt, openNodeMainLoop } from '../../../collectors/event-loop/libuv.ts';
 import type { LoopProbe } from '../../../collectors/event-loop/loop-probe.ts';
 import { findLoopOnStack } from '../../../collectors/event-loop/loop-search.ts';
-import { LOOP_TIME_LAG } from '../../../collectors/event-loop/loop-turn.ts';
+import { LOOP_TIME_LAG } from '../../../collectors/event-loop/loop-reading.ts';
 import { monotonicNow } from '../../../src/core/clock.ts';
 import type { Seconds } from '../../../src/core/types.ts';
 import { ProcessMemory } from '../../../src/platform/memory.ts';
