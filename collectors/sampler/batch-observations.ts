@@ -69,6 +69,16 @@ function* secondObservations(second: SecondMessage, context: BatchContext): Iter
     yield sample(METRIC.loopIterations.name, second.counters.iterations);
     yield sample(METRIC.loopEvents.name, second.counters.events);
   }
+  for (let i = 0; i + 1 < second.raw.length; i += 2) {
+    const [sampledAt = 0, age = 0] = second.raw.slice(i, i + 2);
+    yield {
+      kind: 'sample',
+      at: context.toUnix(sampledAt),
+      metric: METRIC.loopAge.name,
+      value: age,
+      attributes,
+    };
+  }
   const { activity } = second;
   if (activity === null) return;
   yield {

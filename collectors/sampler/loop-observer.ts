@@ -61,6 +61,7 @@ export class LoopObserver {
   readonly #readings: ThreadReadings;
   readonly #capture: CaptureStack | null;
   readonly #threshold: Seconds;
+  readonly #raw: boolean;
   #block: OpenBlock | null = null;
   #refreshedAt: Seconds = 0;
   #second: SecondTally;
@@ -72,6 +73,7 @@ export class LoopObserver {
     readings: ThreadReadings;
     capture: CaptureStack | null;
     threshold: Seconds;
+    raw: boolean;
     at: Seconds;
   }) {
     this.thread = options.thread;
@@ -79,6 +81,7 @@ export class LoopObserver {
     this.#readings = options.readings;
     this.#capture = options.capture;
     this.#threshold = options.threshold;
+    this.#raw = options.raw;
     this.#readings.refresh();
     this.#second = new SecondTally(options.at, options.watch, options.readings);
   }
@@ -91,7 +94,7 @@ export class LoopObserver {
     const watch = this.#watch;
     watch.sample(at);
     const message = this.#block === null && watch.idle ? this.#takeUnseen() : this.#followTurn(at);
-    this.#second.count();
+    this.#second.count(at, this.#raw);
     if (this.#saturated && this.#capture !== null) this.#second.sampleStack(at, this.#capture);
     return message;
   }

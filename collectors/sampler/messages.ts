@@ -12,6 +12,8 @@ export interface SamplerPlan {
   /** A turn at least this long is a block. */
   readonly threshold: Seconds;
   /** Int32 cells shared with the main thread: see CELL. */
+  /** Keep each single reading of the loop (`--raw`). */
+  readonly raw: boolean;
   readonly control: SharedArrayBuffer;
 }
 
@@ -76,6 +78,8 @@ export interface SecondMessage {
   readonly delay: HistogramBuckets;
   readonly counters: { readonly iterations: number; readonly events: number } | null;
   readonly activity: Activity | null;
+  /** With `--raw`: each sample's time and the age of the turn then, one after the other. */
+  readonly raw: readonly number[];
 }
 
 export interface GapMessage {

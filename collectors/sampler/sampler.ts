@@ -30,6 +30,8 @@ import { StackTable } from './stack-table.ts';
 export interface SamplerOptions {
   readonly runtime: SamplerPlan['runtime'];
   readonly threshold: Seconds;
+  /** Yield each single reading of a loop too. */
+  readonly raw: boolean;
   readonly stackSource: StackSource | null;
 }
 
@@ -48,6 +50,7 @@ const STOP_LIMIT: Seconds = 2;
 
 const METRICS: readonly Metric[] = [
   METRIC.loopDelay,
+  METRIC.loopAge,
   METRIC.loopUtilization,
   METRIC.nodeLoopUtilization,
   METRIC.loopIterations,
@@ -85,6 +88,7 @@ export class Sampler implements Collector<ProcessTarget> {
       startTicks: target.startTicks,
       runtime: this.#options.runtime,
       threshold: this.#options.threshold,
+      raw: this.#options.raw,
       control: this.#cells.buffer,
     };
     const worker = new Worker(new URL('./worker.js', import.meta.url), { workerData: plan });

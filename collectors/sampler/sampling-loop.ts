@@ -160,8 +160,8 @@ export class SamplingLoop {
       }
       const { stack } = this.#adapter;
       const capture = stack === null ? null : () => this.#stackId(stack(thread.tid));
-      const { threshold } = this.#plan;
-      const observer = new LoopObserver({ thread, watch, readings, capture, threshold, at });
+      const { threshold, raw } = this.#plan;
+      const observer = new LoopObserver({ thread, watch, readings, capture, threshold, raw, at });
       this.#observers = [...this.#observers, { observer, readings }];
     }
   }

@@ -18,6 +18,7 @@ export class SecondTally {
   readonly #counters: { readonly iterations: number; readonly events: number } | null;
   readonly #stacks = new Map<string, number>();
   readonly #delay = new ExponentialHistogram();
+  readonly #raw: number[] = [];
   #samples = 0;
   #lost = 0;
   #busy = 0;
@@ -41,14 +42,15 @@ export class SecondTally {
     this.#counters = watch.counters === null ? null : { ...watch.counters };
   }
 
-  /** Takes the watch's last sample into account. */
-  count(): void {
+  /** Takes the watch's sample at `at` into account; `raw`: keeps it as it is, too. */
+  count(at: Seconds, raw: boolean): void {
     const { lost, idle, age } = this.#watch;
     this.#samples++;
     if (lost) {
       this.#lost++;
       return;
     }
+    if (raw) this.#raw.push(at, age);
     if (!idle) this.#busy++;
     if (age > 0) this.#delay.record(age);
     else this.#ageless++;
@@ -81,6 +83,7 @@ export class SecondTally {
       delay: this.#delay.drain(),
       counters: counters === null ? null : { ...counters },
       activity: onCpu + waited >= SATURATED ? this.#activity(onCpu, waited) : null,
+      raw: this.#raw,
     };
   }
 

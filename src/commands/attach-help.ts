@@ -29,6 +29,9 @@ Watching:
                              0 or inf: until Ctrl-C or until the process ends
       --lag-threshold <time> report a loop that stands still this long: 50,
                              50ms, 0.05s (default 50ms, from 5ms to 10s)
+      --max-pause <time>     how long starting V8's profiler, through a Node
+                             inspector that is open already, may stop the
+                             process (default 250ms; 0: leave it alone)
       --require-stacks       exit 4 at once if stacks cannot be read, instead
                              of going on with what can be seen
 

@@ -99,7 +99,12 @@ async function probeLoop(
   }
   const { lagThreshold: threshold } = options;
   const kind = runtime.name === 'python' || runtime.name === 'node' ? runtime.name : 'other';
-  const sampler = new Sampler({ runtime: kind, threshold, stackSource });
+  const sampler = new Sampler({
+    runtime: kind,
+    threshold,
+    raw: options.recording.raw,
+    stackSource,
+  });
   const loop = await sampler.probe(target);
   if (!sampler.isOpen) {
     await stackSource?.close();

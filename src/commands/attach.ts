@@ -31,7 +31,7 @@ async function run({ values, positionals, environment }: CommandContext): Promis
   const options = parseAttachOptions(values, positionals, config);
   const screen = new AttachScreen(options, environment);
   if (options.target.by === 'list') return screen.showCandidates();
-  const plan = await probeTarget(options, openStackSource);
+  const plan = await probeTarget(options, (pid) => openStackSource(pid, options.maxPause));
   screen.announce(plan);
   const clock = anchoredClock(takeAnchor());
   const start = runStart(plan, options, clock);
@@ -133,9 +133,13 @@ function exitCode(
 /** Loaded only for Node: it brings a WebSocket client. */
 async function openStackSource(
   pid: number,
+  maxPause: Seconds | null,
 ): Promise<StackSource | Extract<Availability, { available: false }>> {
+  if (maxPause === 0) {
+    return { available: false, reason: '--max-pause 0 leaves the inspector alone', remedy: null };
+  }
   const { NodeProfiler } = await import('../../collectors/node/profiler.ts');
-  const opened = await NodeProfiler.open(pid);
+  const opened = await NodeProfiler.open(pid, maxPause === null ? {} : { pauseBudget: maxPause });
   return opened.ok
     ? opened.profiler
     : { available: false, reason: opened.reason, remedy: opened.remedy };

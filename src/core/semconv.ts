@@ -120,6 +120,7 @@ export type MetricKey =
   | 'loopUtilization'
   | 'loopIterations'
   | 'loopEvents'
+  | 'loopAge'
   | 'loopDelay';
 
 /** Metrics, by a short key. */
@@ -161,6 +162,11 @@ export const METRIC: Readonly<Record<MetricKey, Metric>> = {
     'tracewright.eventloop.events',
     '{event}',
     'I/O events the loop has processed, where it counts them',
+  ),
+  loopAge: gauge(
+    'tracewright.eventloop.age',
+    's',
+    'age of the running callback or iteration at one sample; with --raw only',
   ),
   loopDelay: {
     name: 'tracewright.eventloop.delay',

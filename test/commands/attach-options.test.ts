@@ -21,6 +21,7 @@ describe('trace attach', () => {
       recording: { enabled: true, path: null, parent: null, overwrite: false, raw: false },
       otlp: { enabled: false, endpoint: null },
       format: 'text',
+      maxPause: null,
       requireStacks: false,
       exitZero: false,
       progress: true,

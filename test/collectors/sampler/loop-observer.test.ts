@@ -44,6 +44,7 @@ function observe(
     },
     capture: () => `stack-of-${current()?.handle ?? 0}`,
     threshold: 0.05,
+    raw: false,
     at,
   });
   const blocks: BlockMessage[] = [];

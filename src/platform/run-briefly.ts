@@ -1,0 +1,45 @@
+import { spawn } from 'node:child_process';
+import type { Bytes, Seconds } from '../core/types.ts';
+
+/** How a short program ended. `output` is both of its outputs, cut: untrusted. */
+export type BriefRun =
+  | { readonly ended: 'exit'; readonly code: number | null; readonly output: string }
+  | { readonly ended: 'timeout' }
+  | { readonly ended: 'not-started'; readonly reason: string };
+
+const OUTPUT_LIMIT: Bytes = 16 * 1024;
+
+/**
+ * Runs a program without a shell and waits for at most `limit`. One that takes longer is killed and no longer waited for: a driver that
+ * hangs keeps even a killed program, and must not keep us.
+ */
+export function runBriefly(
+  program: string,
+  args: readonly string[],
+  limit: Seconds,
+): Promise<BriefRun> {
+  return new Promise((resolve) => {
+    const child = spawn(program, args, { stdio: ['ignore', 'pipe', 'pipe'] });
+    let output = '';
+    const take = (part: Buffer): void => {
+      if (output.length < OUTPUT_LIMIT) output += part.toString().slice(0, OUTPUT_LIMIT);
+    };
+    child.stdout.on('data', take);
+    child.stderr.on('data', take);
+    const timer = setTimeout(() => {
+      child.kill('SIGKILL');
+      child.stdout.destroy();
+      child.stderr.destroy();
+      child.unref();
+      resolve({ ended: 'timeout' });
+    }, limit * 1e3);
+    child.on('error', (error) => {
+      clearTimeout(timer);
+      resolve({ ended: 'not-started', reason: error.message });
+    });
+    child.on('close', (code) => {
+      clearTimeout(timer);
+      resolve({ ended: 'exit', code, output });
+    });
+  });
+}
