@@ -1,26 +1,15 @@
-import { monotonicNow } from '../../src/core/clock.ts';
 import type { Frame, Seconds } from '../../src/core/types.ts';
 import { ProcessMemory, readMaps } from '../../src/platform/memory.ts';
-import type { LoopProbe } from '../event-loop/loop-probe.ts';
-import { findLoopOnStack, type LoopSearch } from '../event-loop/loop-search.ts';
 import { openPython, type PythonReader } from '../python/reader.ts';
 import { AsyncioWatch } from './asyncio-watch.ts';
 import { LibuvWatch } from './libuv-watch.ts';
+import { LoopSearches } from './loop-searches.ts';
 import type { SamplerPlan } from './messages.ts';
 import type { AdapterResult, RuntimeAdapter } from './runtime-adapter.ts';
 import { threadName } from './thread-name.ts';
 
 /** CPython: stock asyncio loops by their `_run_once` frames, uvloop's by their thread's stack, and the stacks of both. */
 
-/** A search looks at most this often: each try costs up to a millisecond. */
-const SEARCH_EVERY: Seconds = 0.05;
-/** Tries before a thread is given up on; a parked thread needs one or two. */
-const SEARCH_LIMIT = 400;
-/** Tries made at once at the start, so that the loop is known before the run begins. */
-const FIRST_TRIES = 40;
-const FIRST_PAUSE: Seconds = 0.003;
-/** Threads searched for uvloop at a time. */
-const SEARCHED_THREADS = 8;
 /** Discoveries (a second each) between two looks for whether uvloop has been loaded since. */
 const MAPS_EVERY = 5;
 
@@ -37,9 +26,9 @@ class PythonAdapter implements RuntimeAdapter {
   readonly #reader: PythonReader;
   readonly #memory: ProcessMemory;
   readonly #known = new Set<number>();
-  readonly #searches = new Map<number, LoopSearch>();
-  #foundLoops: { readonly tid: number; readonly probe: LoopProbe }[] = [];
-  #nextSearch: Seconds = 0;
+  readonly #searches: LoopSearches;
+  /** Threads whose search has begun; one that led nowhere is not begun again. */
+  readonly #searched = new Set<number>();
   #discoveries = 0;
   #hasUvloop = false;
 
@@ -47,6 +36,7 @@ class PythonAdapter implements RuntimeAdapter {
     this.#plan = plan;
     this.#reader = reader;
     this.#memory = new ProcessMemory(plan.pid);
+    this.#searches = new LoopSearches(plan.pid, { memory: this.#memory, idleMetrics: false });
   }
 
   discover(at: Seconds): readonly Found[] {
@@ -61,22 +51,19 @@ class PythonAdapter implements RuntimeAdapter {
     if (!this.#hasUvloop && this.#discoveries % MAPS_EVERY === 1)
       this.#hasUvloop = this.#looksForUvloop();
     if (this.#hasUvloop) this.#openSearches();
-    if (first) this.#searchAtOnce();
+    if (first) this.#searches.searchAtOnce();
     else this.round(at);
-    for (const { tid, probe } of this.#foundLoops) {
+    for (const { tid, probe } of this.#searches.take()) {
+      this.#known.add(tid);
       const { pid, threshold } = this.#plan;
       const watch = new LibuvWatch({ kind: 'uvloop', probe, pid, tid, threshold });
       found.push({ thread: this.#thread(tid, 'uvloop'), watch });
     }
-    this.#foundLoops = [];
     return found;
   }
 
-  /** Gives each search a try now and then: a loop is found when its thread is caught in a good moment. */
   round(at: Seconds): void {
-    if (this.#searches.size === 0 || at < this.#nextSearch) return;
-    this.#nextSearch = at + SEARCH_EVERY;
-    this.#trySearches();
+    this.#searches.round(at);
   }
 
   readonly stack = (tid: number): readonly Frame[] | null => {
@@ -105,7 +92,7 @@ class PythonAdapter implements RuntimeAdapter {
 
   #claim(tid: number): void {
     this.#known.add(tid);
-    this.#searches.delete(tid);
+    this.#searches.drop(tid);
   }
 
   #thread(tid: number, kind: 'asyncio' | 'uvloop'): Found['thread'] {
@@ -125,29 +112,9 @@ class PythonAdapter implements RuntimeAdapter {
     // The main thread runs the loop nearly always; another one only if it runs Python at all.
     const threads = [pid, ...this.#reader.threads().map(({ tid }) => tid)];
     for (const tid of threads) {
-      if (this.#searches.size >= SEARCHED_THREADS) break;
-      if (this.#known.has(tid) || this.#searches.has(tid)) continue;
-      this.#searches.set(tid, findLoopOnStack(pid, tid, { memory: this.#memory }));
-    }
-  }
-
-  #searchAtOnce(): void {
-    if (this.#searches.size === 0) return;
-    const cell = new Int32Array(new SharedArrayBuffer(4));
-    for (let i = 0; i < FIRST_TRIES && this.#foundLoops.length === 0; i++) {
-      this.#trySearches();
-      Atomics.wait(cell, 0, 0, FIRST_PAUSE * 1e3);
-    }
-    this.#nextSearch = monotonicNow() + SEARCH_EVERY;
-  }
-
-  #trySearches(): void {
-    for (const [tid, search] of this.#searches) {
-      const probe = search.tryOnce();
-      if (probe !== null) {
-        this.#claim(tid);
-        this.#foundLoops.push({ tid, probe });
-      } else if (search.tries >= SEARCH_LIMIT) this.#claim(tid);
+      if (this.#searched.has(tid) || this.#known.has(tid)) continue;
+      if (!this.#searches.add(tid)) break;
+      this.#searched.add(tid);
     }
   }
 }

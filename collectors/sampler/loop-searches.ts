@@ -1,0 +1,70 @@
+import type { Seconds } from '../../src/core/types.ts';
+import type { ProcessMemory } from '../../src/platform/memory.ts';
+import type { LoopProbe } from '../event-loop/loop-probe.ts';
+import { findLoopOnStack, type LoopSearch } from '../event-loop/loop-search.ts';
+
+/** A search looks at most this often: each try costs up to a millisecond. */
+const SEARCH_EVERY: Seconds = 0.05;
+/** Tries before a thread is given up on; a parked thread needs one or two. */
+const SEARCH_LIMIT = 400;
+/** Tries made at once at the start, so that the loop is known before the run begins. */
+const FIRST_TRIES = 40;
+const FIRST_PAUSE: Seconds = 0.003;
+/** Threads searched at a time. */
+const THREAD_LIMIT = 8;
+
+/** Loops that no symbol names, sought on the stacks of several threads a little at a time. */
+export class LoopSearches {
+  readonly #pid: number;
+  readonly #options: { readonly memory: ProcessMemory; readonly idleMetrics: boolean };
+  readonly #searches = new Map<number, LoopSearch>();
+  #found: { readonly tid: number; readonly probe: LoopProbe }[] = [];
+  #next: Seconds = 0;
+
+  /** `idleMetrics`: only loops that keep them count (Node's main loop, not the one inside spawnSync). */
+  constructor(pid: number, options: { memory: ProcessMemory; idleMetrics: boolean }) {
+    this.#pid = pid;
+    this.#options = options;
+  }
+
+  /** Begins to search a thread that is not searched yet; false when there are enough. */
+  add(tid: number): boolean {
+    if (this.#searches.has(tid)) return true;
+    if (this.#searches.size >= THREAD_LIMIT) return false;
+    this.#searches.set(tid, findLoopOnStack(this.#pid, tid, this.#options));
+    return true;
+  }
+
+  /** This thread's loop is known otherwise. */
+  drop(tid: number): void {
+    this.#searches.delete(tid);
+  }
+
+  /** Gives each search a try now and then: a loop is found when its thread is caught in a good moment. */
+  round(at: Seconds): void {
+    if (this.#searches.size === 0 || at < this.#next) return;
+    this.#next = at + SEARCH_EVERY;
+    for (const [tid, search] of this.#searches) {
+      const probe = search.tryOnce();
+      if (probe !== null) this.#found.push({ tid, probe });
+      if (probe !== null || search.tries >= SEARCH_LIMIT) this.#searches.delete(tid);
+    }
+  }
+
+  /** As many tries at once as usually find a loop, in a tenth of a second. */
+  searchAtOnce(): void {
+    const cell = new Int32Array(new SharedArrayBuffer(Int32Array.BYTES_PER_ELEMENT));
+    for (let i = 0; i < FIRST_TRIES && this.#searches.size > 0 && this.#found.length === 0; i++) {
+      this.#next = 0;
+      this.round(0);
+      Atomics.wait(cell, 0, 0, FIRST_PAUSE * 1e3);
+    }
+  }
+
+  /** Loops found since the last call. */
+  take(): readonly { readonly tid: number; readonly probe: LoopProbe }[] {
+    const found = this.#found;
+    this.#found = [];
+    return found;
+  }
+}
