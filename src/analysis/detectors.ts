@@ -1,9 +1,16 @@
 import type { Detector, Finding, RecordingView, Severity } from '../core/types.ts';
 import { cpuSpin } from './cpu-spin.ts';
+import { fdLeak, memoryLeak, threadLeak } from './growth.ts';
 import { loopBlocked } from './loop-blocked.ts';
 
 /** Every detector, in the order of their codes. */
-export const DETECTORS: readonly Detector[] = [loopBlocked, cpuSpin];
+export const DETECTORS: readonly Detector[] = [
+  loopBlocked,
+  cpuSpin,
+  memoryLeak,
+  fdLeak,
+  threadLeak,
+];
 
 const RANK: Readonly<Record<Severity, number>> = { critical: 0, warning: 1, note: 2 };
 

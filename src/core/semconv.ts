@@ -57,6 +57,12 @@ export const ATTR = {
   clockBoot: 'tracewright.clock.boot',
   findingCode: 'tracewright.finding.code',
   findingKind: 'tracewright.finding.kind',
+  /** `file`, `socket`, `pipe`, or `anon_inode:[eventfd]` and the like. */
+  descriptorKind: 'tracewright.descriptor.kind',
+  /** As the registry spells them (`close_wait`); `other` for what is not TCP. */
+  connectionState: 'network.connection.state',
+  /** Address, with the port where it is the service that was called; `other` beyond the first few. */
+  socketPeer: 'tracewright.socket.peer',
 } as const;
 
 /** Span names. */
@@ -121,7 +127,10 @@ export type MetricKey =
   | 'loopIterations'
   | 'loopEvents'
   | 'loopAge'
-  | 'loopDelay';
+  | 'loopDelay'
+  | 'descriptors'
+  | 'sockets'
+  | 'threadsByName';
 
 /** Metrics, by a short key. */
 export const METRIC: Readonly<Record<MetricKey, Metric>> = {
@@ -175,4 +184,11 @@ export const METRIC: Readonly<Record<MetricKey, Metric>> = {
     description:
       'age of the running callback or iteration at each sample: how long the loop had not turned',
   },
+  descriptors: updown(
+    'tracewright.process.descriptors',
+    '{file_descriptor}',
+    'open descriptors by kind',
+  ),
+  sockets: updown('tracewright.process.sockets', '{socket}', 'open sockets by TCP state and peer'),
+  threadsByName: updown('tracewright.process.threads', '{thread}', 'threads by name, digits as #'),
 };

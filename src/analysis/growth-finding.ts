@@ -1,0 +1,117 @@
+import type { Finding, FindingKind, RecordingView } from '../core/types.ts';
+import type { Owner } from './growth-owner.ts';
+import type { Trend } from './trend.ts';
+
+/** From a trend and its owner to a finding, the same form for everything that grows. */
+
+/** What grew and what is known of it. */
+export interface Growth {
+  /** As a sentence begins: `open descriptors`. */
+  readonly what: string;
+  readonly unit: 'count' | 'bytes';
+  readonly trend: Trend;
+}
+
+/** What a growth with an owner is called, and what to do about it. */
+export interface Leak {
+  readonly code: string;
+  readonly kind: FindingKind;
+  readonly mechanism: string;
+  /** As a sentence ends: `most of them of kind file`. */
+  readonly owned: string;
+  readonly owner: Owner | null;
+  readonly extra?: Readonly<Record<string, number>>;
+  readonly remedy: string;
+}
+
+/** Growth that may be load as well as a leak. */
+const INCONCLUSIVE_CODE = 'TRC119';
+const PERCENT = 100;
+
+export function leakFinding(view: RecordingView, growth: Growth, leak: Leak): Omit<Finding, 'id'> {
+  const { owner } = leak;
+  return {
+    ...common(view, growth),
+    code: leak.code,
+    kind: leak.kind,
+    mechanism: leak.mechanism,
+    severity: 'warning',
+    // A trend is an extrapolation: that nobody will ever give back what was taken cannot be seen.
+    confidence: 'likely',
+    summary: `${growth.what} grow without levelling off, ${leak.owned}`,
+    evidence: [
+      trendEvidence(growth),
+      ...(owner === null
+        ? []
+        : [
+            {
+              kind: 'owner',
+              summary: `${owner.name}: ${Math.round(owner.share * PERCENT)} % of the growth (${owner.rise > 0 ? '+' : ''}${owner.rise})`,
+              data: { ...owner },
+            },
+          ]),
+    ],
+    measure: { ...measure(growth), ...leak.extra },
+    remedy: leak.remedy,
+  };
+}
+
+/** A note: it grows, and whether that is a leak cannot be told from here. */
+export function inconclusiveFinding(
+  view: RecordingView,
+  growth: Growth,
+  { why, remedy }: { why: string; remedy: string },
+): Omit<Finding, 'id'> {
+  return {
+    ...common(view, growth),
+    code: INCONCLUSIVE_CODE,
+    kind: 'growth-inconclusive',
+    mechanism: null,
+    severity: 'note',
+    confidence: 'inconclusive',
+    summary: `${growth.what} grow without levelling off; ${why}`,
+    evidence: [trendEvidence(growth)],
+    measure: measure(growth),
+    remedy,
+  };
+}
+
+function common(view: RecordingView, { trend }: Growth): { pid: number | null; where: [] } {
+  const [target, ...others] = view.start.targets;
+  return {
+    pid: trend.readings > 0 && others.length === 0 ? (target?.pid ?? null) : null,
+    where: [],
+  };
+}
+
+function trendEvidence({ unit, trend }: Growth): Finding['evidence'][0] {
+  const scale = unit === 'bytes' ? 2 ** 20 : 1;
+  const number = (value: number): string =>
+    `${Number((value / scale).toPrecision(4))}${unit === 'bytes' ? ' MiB' : ''}`;
+  const against =
+    trend.p === null
+      ? 'each reading was higher than the one before'
+      : `a driftless random walk with these steps climbs as steeply with p = ${trend.p.toFixed(3)}`;
+  return {
+    kind: 'trend',
+    summary:
+      `from ${number(trend.first)} to ${number(trend.last)} in ${trend.duration.toFixed(0)} s (${trend.readings} readings), ` +
+      `${number(trend.slope)} a second (95 %: ${number(trend.slopeLow)} to ${number(trend.slopeHigh)}), ` +
+      `in the last third ${Math.round(trend.lastThird * PERCENT)} % of that; ${against}`,
+    data: { ...trend },
+  };
+}
+
+function measure({ unit, trend }: Growth): Readonly<Record<string, number>> {
+  const { first, last, slope, duration, readings, lastThird } = trend;
+  const levels: Readonly<Record<string, number>> =
+    unit === 'bytes'
+      ? { start_bytes: first, end_bytes: last, growth_bytes_per_s: slope }
+      : { start_count: first, end_count: last, growth_per_s: slope };
+  return {
+    ...levels,
+    duration_s: duration,
+    readings_count: readings,
+    last_third_ratio: lastThird,
+  };
+}

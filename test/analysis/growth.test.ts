@@ -1,0 +1,238 @@
+import { describe, expect, it } from 'vitest';
+import { detectAll } from '../../src/analysis/detectors.ts';
+import { seededRandom } from '../../src/analysis/random.ts';
+import { ATTR, METRIC } from '../../src/core/semconv.ts';
+import type { Attributes, Metric, Observation, RunStart } from '../../src/core/types.ts';
+import { memoryRecording } from '../../src/recording/memory.ts';
+
+const T0 = 1_700_000_000;
+const MIB = 2 ** 20;
+const START: RunStart = {
+  schemaVersion: 1,
+  toolVersion: '0',
+  command: 'attach',
+  startedAt: T0,
+  traceId: 'a'.repeat(32),
+  targets: [
+    {
+      pid: 42,
+      parent: 1,
+      startTicks: 7,
+      runtime: 'python',
+      runtimeVersion: '3.11',
+      title: 'python app.py',
+      role: null,
+    },
+  ],
+  collectors: [],
+  settings: {},
+};
+
+function findingsOf(...observations: readonly (readonly Observation[])[]) {
+  const recording = memoryRecording(START);
+  for (const observation of observations.flat()) recording.write(observation);
+  return detectAll(recording.view());
+}
+
+/** One reading a second. */
+const readings = (
+  metric: Metric,
+  count: number,
+  value: (second: number) => number,
+  attributes: Attributes = {},
+): Observation[] =>
+  Array.from({ length: count }, (_, second) => ({
+    kind: 'sample',
+    at: T0 + second,
+    metric: metric.name,
+    value: value(second),
+    attributes,
+  }));
+
+const fds = (count: number, value: (second: number) => number) =>
+  readings(METRIC.fds, count, value);
+const kind = (name: string, count: number, value: (second: number) => number) =>
+  readings(METRIC.descriptors, count, value, { [ATTR.descriptorKind]: name });
+const socket = (
+  state: string,
+  peer: string,
+  count: number,
+  value: (second: number) => number,
+): Observation[] =>
+  readings(METRIC.sockets, count, value, {
+    [ATTR.connectionState]: state,
+    [ATTR.socketPeer]: peer,
+  });
+
+describe('fd-leak', () => {
+  it('names the kind that grew, also in the default run of ten seconds', () => {
+    const [finding, ...others] = findingsOf(
+      fds(11, (s) => 12 + 20 * s),
+      kind('file', 11, (s) => 4 + 20 * s),
+      kind('socket', 11, () => 8),
+    );
+    expect(others).toEqual([]);
+    expect(finding).toMatchObject({
+      code: 'TRC111',
+      kind: 'fd-leak',
+      mechanism: 'file',
+      severity: 'warning',
+      confidence: 'likely',
+      pid: 42,
+    });
+    expect(finding?.measure).toMatchObject({ start_count: 12, end_count: 212 });
+    expect(finding?.measure['growth_per_s']).toBeCloseTo(20, 6);
+    expect(finding?.evidence.map((one) => one.kind)).toEqual(['trend', 'owner']);
+  });
+
+  it('is a note where the kinds could not be read', () => {
+    expect(findingsOf(fds(11, (s) => 12 + 20 * s))).toMatchObject([
+      { code: 'TRC119', kind: 'growth-inconclusive', severity: 'note', confidence: 'inconclusive' },
+    ]);
+  });
+
+  it('takes a kind that appears during the run from nothing', () => {
+    const pipes = kind('pipe', 11, (s) => 20 * s).slice(3);
+    const files = kind('file', 11, () => 12);
+    expect(
+      findingsOf(
+        fds(11, (s) => 12 + 20 * s),
+        files,
+        pipes,
+      )[0]?.mechanism,
+    ).toBe('pipe');
+  });
+
+  it.each([
+    ['a pool that fills', (s: number) => 10 + 100 * (1 - Math.exp(-s / 4))],
+    ['a burst that stays', (s: number) => (s < 4 ? 10 : 200)],
+    ['clients that come and go', (s: number) => 40 + 30 * Math.sin(s)],
+    ['a few more each second', (s: number) => 10 + 2 * s],
+    ['a small share of many', (s: number) => 4000 + 20 * s],
+    ['a constant', () => 9],
+  ])('is silent in ten seconds about %s', (_, value) => {
+    const rounded = (s: number) => Math.round(value(s));
+    expect(findingsOf(fds(11, rounded), kind('file', 11, rounded))).toEqual([]);
+  });
+
+  it('is silent in five minutes about clients that come at random and go again', () => {
+    const random = seededRandom(5);
+    let open = 50;
+    const value = () => (open += Math.round(random() * 20 - 10 - (open - 50) / 20));
+    expect(
+      findingsOf(
+        fds(300, value),
+        kind('file', 300, () => open),
+      ),
+    ).toEqual([]);
+  });
+});
+
+describe('socket-leak', () => {
+  const sockets = kind('socket', 11, (s) => 6 + 20 * s);
+
+  it('names the peer whose closed connections stay open', () => {
+    const [finding, ...others] = findingsOf(
+      fds(11, (s) => 12 + 20 * s),
+      sockets,
+      socket('close_wait', '10.0.0.9:8080', 11, (s) => 19 * s),
+      socket('close_wait', 'loopback', 11, (s) => s),
+      socket('listen', '', 11, () => 1),
+    );
+    expect(others).toEqual([]);
+    expect(finding).toMatchObject({
+      code: 'TRC113',
+      kind: 'socket-leak',
+      mechanism: 'close_wait',
+      severity: 'warning',
+    });
+    expect(finding?.summary).toContain('10.0.0.9:8080');
+  });
+
+  it('is a note where the connections are established: that may be load', () => {
+    expect(
+      findingsOf(
+        fds(11, (s) => 12 + 20 * s),
+        sockets,
+        socket('established', 'loopback', 11, (s) => 20 * s),
+      ),
+    ).toMatchObject([{ code: 'TRC119', severity: 'note' }]);
+  });
+
+  it('is an fd-leak where the sockets are not TCP', () => {
+    expect(
+      findingsOf(
+        fds(11, (s) => 12 + 20 * s),
+        sockets,
+        socket('other', '', 11, (s) => 20 * s),
+      ),
+    ).toMatchObject([{ code: 'TRC111', mechanism: 'socket' }]);
+  });
+});
+
+describe('thread-leak', () => {
+  const named = (name: string, count: number, value: (second: number) => number) =>
+    readings(METRIC.threadsByName, count, value, { [ATTR.threadName]: name });
+
+  it('names the threads that grew', () => {
+    expect(
+      findingsOf(
+        readings(METRIC.threads, 60, (s) => 4 + s),
+        named('python#', 60, () => 4),
+        named('worker-#', 60, (s) => s),
+      ),
+    ).toMatchObject([{ code: 'TRC112', kind: 'thread-leak', mechanism: 'worker-#' }]);
+  });
+
+  it('is silent about a pool that fills to its size', () => {
+    const pool = (s: number) => 1 + Math.min(40, 4 * s);
+    expect(findingsOf(readings(METRIC.threads, 11, pool), named('pool-#', 11, pool))).toEqual([]);
+    expect(findingsOf(readings(METRIC.threads, 90, pool), named('pool-#', 90, pool))).toEqual([]);
+  });
+});
+
+describe('memory-leak', () => {
+  const memory = (count: number, value: (second: number) => number) =>
+    readings(METRIC.memoryUsage, count, (s) => Math.round(value(s)));
+  const leaking = (s: number) => 50 * MIB + s * 0.5 * MIB;
+
+  it('is a note where nothing says what holds the memory', () => {
+    expect(findingsOf(memory(120, leaking))).toMatchObject([
+      { code: 'TRC119', kind: 'growth-inconclusive', severity: 'note' },
+    ]);
+  });
+
+  it('is silent within the first minute: everything warms up', () => {
+    expect(findingsOf(memory(30, (s) => leaking(10 * s)))).toEqual([]);
+  });
+
+  it('is found where memory grows by as much more as more is handled', () => {
+    // Load in waves of 40 s: what is left behind follows the events, not the time.
+    const events = (s: number) => 1000 * s + 6000 * (1 - Math.cos((2 * Math.PI * s) / 40));
+    const [finding] = findingsOf(
+      memory(240, (s) => 50 * MIB + events(s) * 500),
+      readings(METRIC.loopEvents, 240, events, { [ATTR.threadId]: 42 }),
+    );
+    expect(finding).toMatchObject({ code: 'TRC110', kind: 'memory-leak', severity: 'warning' });
+    expect(finding?.measure['growth_by_event_bytes']).toBeCloseTo(500, 0);
+  });
+
+  it('counts what was swapped out as held', () => {
+    const swap = readings(METRIC.swap, 120, (s) => s * 0.5 * MIB);
+    expect(
+      findingsOf(
+        memory(120, () => 50 * MIB),
+        swap,
+      ),
+    ).toMatchObject([{ code: 'TRC119' }]);
+  });
+
+  it.each([
+    ['a cache that levels off', (s: number) => 50 * MIB * (3 - Math.exp(-s / 30))],
+    ['a garbage collector’s sawtooth', (s: number) => 50 * MIB + (s % 17) * 4 * MIB],
+    ['growth of 3 % in two minutes', (s: number) => 500 * MIB + s * 0.125 * MIB],
+    ['one large buffer', (s: number) => (s < 70 ? 50 : 150) * MIB],
+  ])('is silent about %s', (_, value) => {
+    expect(findingsOf(memory(120, value))).toEqual([]);
+  });
+});
