@@ -2,6 +2,7 @@ import { existsSync, readFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { parseAttachOptions } from '../src/commands/attach-options.ts';
+import { chooseDoctorTarget, doctorUsage } from '../src/commands/doctor-options.ts';
 import { flagsOf, parseCommandLine } from '../src/commands/command-line.ts';
 import { VERBS } from '../src/commands/registry.ts';
 import { attachHelp } from '../src/commands/attach-help.ts';
@@ -20,7 +21,10 @@ import {
 
 const ROOT = join(import.meta.dirname, '..');
 const all = pages(ROOT);
-const helps = [HELP, attachHelp, showUsage.help].map((text) => ({ path: 'help', text }));
+const helps = [HELP, attachHelp, showUsage.help, doctorUsage.help].map((text) => ({
+  path: 'help',
+  text,
+}));
 const shown = [...all.flatMap(examples), ...helps.flatMap(helpExamples)];
 
 function page(path: string): Page {
@@ -57,6 +61,7 @@ describe('examples', () => {
       }
       const { values, positionals } = parseCommandLine(await verb.usage(), args);
       if (name === 'attach') parseAttachOptions(values, positionals);
+      else if (name === 'doctor') chooseDoctorTarget(values, positionals);
       else expect(positionals).toHaveLength(1);
     },
   );
@@ -70,7 +75,13 @@ describe('flags', () => {
     }
     // Docker's, Node's and the package manager's.
     const foreign = new Set(['--cap-add', '--inspect', '-e']);
-    for (const path of ['README.md', 'docs/attach.md', 'docs/architecture.md', 'SECURITY.md']) {
+    for (const path of [
+      'README.md',
+      'docs/attach.md',
+      'docs/doctor.md',
+      'docs/architecture.md',
+      'SECURITY.md',
+    ]) {
       const unknown = mentionedFlags(page(path)).filter(
         (flag) => !known.has(flag) && !foreign.has(flag),
       );

@@ -66,6 +66,7 @@ export function chooseDoctorTarget(
   const flag = values['pid'];
   const pids = new Set([...positionals, ...(typeof flag === 'string' ? [flag] : [])].map(parsePid));
   const [pid = null, another] = pids;
-  if (another !== undefined) throw usageError(`one process at a time, got pids ${[...pids].join(', ')}`);
+  if (another !== undefined)
+    throw usageError(`one process at a time, got pids ${[...pids].join(', ')}`);
   return pid;
 }

@@ -7,6 +7,7 @@ Usage:
 Verbs:
   attach <pid>      Watch a running process and say what blocks its event loop
   show <recording>  Print the report of a recording again
+  doctor [pid]      Say what works on this machine, and why not
 
   trace attach      without a pid: list the processes that can be watched
   trace help <verb> the same as trace <verb> --help

@@ -19,4 +19,9 @@ export const VERBS: readonly Verb[] = [
     usage: async () => (await import('./show-options.ts')).showUsage,
     command: async () => (await import('./show.ts')).showCommand,
   },
+  {
+    name: 'doctor',
+    usage: async () => (await import('./doctor-options.ts')).doctorUsage,
+    command: async () => (await import('./doctor.ts')).doctorCommand,
+  },
 ];

@@ -6,7 +6,9 @@ import { readProc } from './proc.ts';
 const ENGINE_CGROUP = /\b(kubepods|docker|libpod|containerd|lxc|garden)\b/;
 
 /** What tells that trace itself runs in a container or pod, a few words each; empty on a plain machine. */
-export function containerSigns(env: Readonly<Record<string, string | undefined>>): readonly string[] {
+export function containerSigns(
+  env: Readonly<Record<string, string | undefined>>,
+): readonly string[] {
   const engine = ENGINE_CGROUP.exec(readProc('/proc/self/cgroup') ?? '')?.[1];
   return [
     ...(env['KUBERNETES_SERVICE_HOST'] === undefined ? [] : ['KUBERNETES_SERVICE_HOST is set']),

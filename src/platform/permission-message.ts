@@ -4,6 +4,7 @@ import { readStat } from './proc.ts';
 import type { AccessFacts } from './permission-facts.ts';
 import type { AccessRule } from './permission-rules.ts';
 import { userName } from './target-refusal.ts';
+import { maskCredentials } from './target-title.ts';
 
 /** What a person is told when a process may not be read: whose it is, which rule forbids it, and commands that change that. */
 
@@ -48,7 +49,7 @@ export function causeOf(rule: AccessRule | null, facts: AccessFacts): string {
 /** What makes the process readable, the least change first. Never empty. */
 export function remediesFor(
   rule: AccessRule | null,
-  facts: AccessFacts,
+  facts: Pick<AccessFacts, 'own' | 'inContainer'>,
   commandLine: readonly string[],
 ): readonly Remedy[] {
   if (rule === 'yama-none')
@@ -113,18 +114,29 @@ export function conditionsOf({ target }: AccessFacts): readonly string[] {
   return lines;
 }
 
-/** The command that runs trace again on this target, with absolute paths: root's PATH may lack Node. */
-export function ownCommandLine(pid: number): readonly string[] {
-  const program = process.argv[1];
-  return [
-    process.execPath,
-    ...(program === undefined ? [] : [resolve(program)]),
-    'attach',
-    String(pid),
-  ];
+/**
+ * The command that runs trace again on this target, with the flags that were typed. Should they hold a credential or a control character,
+ * which a remedy must not repeat, then without.
+ */
+export function ownCommandLine(
+  pid: number,
+  typed: readonly string[] = process.argv.slice(2),
+): readonly string[] {
+  const isAttach = typed.find((word) => !word.startsWith('-')) === 'attach';
+  const isFit = maskCredentials(typed).every(
+    (word, at) => word === typed[at] && printable(word, word.length) === word,
+  );
+  return ownInvocation(isAttach && isFit ? typed : ['attach', String(pid)]);
 }
 
-function shellQuote(words: readonly string[]): string {
+/** trace with these arguments as root can start it, too: with absolute paths, since root's PATH may lack Node. */
+export function ownInvocation(args: readonly string[]): readonly string[] {
+  const program = process.argv[1];
+  return [process.execPath, ...(program === undefined ? [] : [resolve(program)]), ...args];
+}
+
+/** Words as a POSIX shell takes them. */
+export function shellQuote(words: readonly string[]): string {
   return words
     .map((word) => (/^[\w@%+=:,./-]+$/.test(word) ? word : `'${word.replaceAll("'", `'\\''`)}'`))
     .join(' ');

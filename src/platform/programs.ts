@@ -40,7 +40,9 @@ export async function findInterpreters(
 ): Promise<readonly Interpreter[]> {
   const files = new Map<string, string>();
   for (const folder of foldersOf(path)) {
-    for (const entry of entriesOf(folder).filter((one) => name.test(one)).toSorted()) {
+    for (const entry of entriesOf(folder)
+      .filter((one) => name.test(one))
+      .toSorted()) {
       const file = join(folder, entry);
       if (!isProgram(file)) continue;
       const real = realpathSync(file);

@@ -2,11 +2,7 @@ import { connect } from 'node:net';
 import type { Seconds } from '../core/types.ts';
 
 /** One attempt at a TCP connection, closed at once; null when it was accepted, else why not (`ECONNREFUSED`). Sends nothing. */
-export function tryConnect(
-  host: string,
-  port: number,
-  limit: Seconds,
-): Promise<string | null> {
+export function tryConnect(host: string, port: number, limit: Seconds): Promise<string | null> {
   return new Promise((resolve) => {
     const socket = connect({ host, port });
     const end = (reason: string | null): void => {

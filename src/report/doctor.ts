@@ -61,7 +61,13 @@ export function renderDoctorJson({ toolVersion, machine, target }: Diagnosis): s
       name,
       status,
       detail: outside(detail, 4096),
-      remedy: remedy === null ? null : remedy.split('\n').map((line) => outside(line, 4096)).join('\n'),
+      remedy:
+        remedy === null
+          ? null
+          : remedy
+              .split('\n')
+              .map((line) => outside(line, 4096))
+              .join('\n'),
     })),
   };
   return `${JSON.stringify(document, null, 2)}\n`;
