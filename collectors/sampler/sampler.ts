@@ -73,6 +73,7 @@ export class Sampler implements Collector<ProcessTarget> {
   );
   #worker: Worker | null = null;
   #readsTurns = false;
+  #isObserving = false;
   readonly #pending: Promise<void>[] = [];
   readonly #stacks = new Map<string, readonly Frame[]>();
   readonly #foreign = new StackTable();
@@ -130,6 +131,7 @@ export class Sampler implements Collector<ProcessTarget> {
   async *observe(target: ProcessTarget, context: ObserveContext): AsyncIterable<Observation> {
     const worker = this.#worker;
     if (worker === null) return;
+    this.#isObserving = true;
     const queue = new ObservationQueue();
     const cells = this.#cells;
     const batchContext = this.#batchContext(target.pid, context);
@@ -154,6 +156,15 @@ export class Sampler implements Collector<ProcessTarget> {
     } finally {
       stop();
     }
+  }
+
+  /** Ends what `probe` opened when there will be no `observe`; after it, does nothing. Else the waiting worker keeps trace alive. */
+  async close(): Promise<void> {
+    const worker = this.#worker;
+    this.#worker = null;
+    if (this.#isObserving || worker === null) return;
+    await worker.terminate();
+    await this.#options.stackSource?.close();
   }
 
   /** How long the target was held by us, at most; only a stack source may do that. */

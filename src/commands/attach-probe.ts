@@ -42,8 +42,15 @@ export async function probeTarget(
   const infos = [toInfo('process', await process.probe(target))];
   const loop = await probeLoop(target, { runtime, access, options, openStacks });
   infos.push(...loop.infos);
-  if (options.requireStacks) requireStacks(found, infos, access);
-  const sampler = loop.sampler;
+  const { sampler } = loop;
+  if (options.requireStacks) {
+    try {
+      requireStacks(found, infos, access);
+    } catch (error) {
+      await sampler?.close();
+      throw error;
+    }
+  }
   return {
     found,
     runtime,

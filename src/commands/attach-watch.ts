@@ -34,7 +34,7 @@ export interface Watched {
   readonly ownCpu: Ratio;
   /** Time in which the sampler came late: nobody looked. */
   readonly unseen: Seconds;
-  /** Observations that reached the sinks. */
+  /** Readings of the target that reached the sinks. */
   readonly observed: number;
 }
 
@@ -69,7 +69,7 @@ export async function watch(options: WatchOptions): Promise<Watched> {
     options.onTick(clock.now() - from);
   }, 1000);
   const emit = (observation: Observation): void => {
-    observed++;
+    if (isReading(observation)) observed++;
     for (const sink of options.sinks) sink.write(observation);
     if (observation.kind === 'gap' && observation.reason === 'late') {
       unseen += observation.to - observation.from;
@@ -101,6 +101,11 @@ export async function watch(options: WatchOptions): Promise<Watched> {
     release();
   }
   return { from, to: clock.now(), reason, signal, ownCpu: meter.ratio(), unseen, observed };
+}
+
+/** Whether an observation shows something of the target, unlike gaps and notes about the run itself. */
+function isReading({ kind }: Observation): boolean {
+  return kind === 'sample' || kind === 'histogram' || kind === 'span';
 }
 
 /** What the end of a run says, from what was watched and what the sampler counted. */

@@ -11,7 +11,7 @@ import { buildReport } from '../report/report.ts';
 import { attachUsage, type AttachOptions, parseAttachOptions } from './attach-options.ts';
 import { type AttachPlan, probeTarget } from './attach-probe.ts';
 import { AttachScreen } from './attach-screen.ts';
-import { finish, openSinks, readBack } from './attach-sinks.ts';
+import { finish, openSinks, readBack, type Setup } from './attach-sinks.ts';
 import { ownCpuTime, runEnd, watch, type Watched } from './attach-watch.ts';
 import type { Command, CommandContext } from './command.ts';
 import { exitCodeOfFindings } from './outcome.ts';
@@ -32,7 +32,18 @@ async function run({ values, positionals, environment }: CommandContext): Promis
   const screen = new AttachScreen(options, environment);
   if (options.target.by === 'list') return screen.showCandidates();
   const plan = await probeTarget(options, (pid) => openStackSource(pid, options.maxPause));
-  screen.announce(plan);
+  try {
+    screen.announce(plan);
+    return await runPlan(plan, { options, environment, screen });
+  } finally {
+    await plan.sampler?.close();
+  }
+}
+
+async function runPlan(
+  plan: AttachPlan,
+  { options, environment, screen }: Omit<Setup, 'clock'>,
+): Promise<ExitCode> {
   const clock = anchoredClock(takeAnchor());
   const start = runStart(plan, options, clock);
   const sinks = await openSinks(start, { options, environment, screen, clock });
@@ -67,9 +78,7 @@ async function run({ values, positionals, environment }: CommandContext): Promis
     throw new TraceError(
       'ERR_TARGET_GONE',
       `pid ${plan.found.target.pid} ended before anything was observed`,
-      {
-        exitCode: EXIT.notFound,
-      },
+      { exitCode: EXIT.notFound },
     );
   }
   return exitCode(findings, watched, { end, exitZero: options.exitZero });
