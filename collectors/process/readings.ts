@@ -10,6 +10,7 @@ import {
   parseStatus,
 } from '../../src/platform/proc-parse.ts';
 import type { ProcessTarget } from '../../src/core/types.ts';
+import { type DescriptorReading, DescriptorSweep } from './descriptor-sweep.ts';
 import { type ThreadReading, ThreadTable } from './threads.ts';
 
 /** Everything that is read of a process at one moment. */
@@ -20,6 +21,8 @@ export interface ProcessReading {
   readonly io: ProcIo | null;
   /** Null where descriptors may not be counted. */
   readonly descriptors: number | null;
+  /** What they are; null between two sweeps, and where that may not be read. */
+  readonly sweep: DescriptorReading | null;
   readonly threads: ThreadReading;
 }
 
@@ -43,6 +46,7 @@ export class ProcessReader {
   readonly #status: KeptFile | null;
   readonly #io: KeptFile | null;
   readonly #threads: ThreadTable;
+  readonly #sweep: DescriptorSweep;
   #descriptors: number | null = null;
   #isPermitted = false;
   #listingsSkipped = LISTING_PAUSE;
@@ -57,11 +61,13 @@ export class ProcessReader {
     this.#status = isRight ? KeptFile.open(`/proc/${target.pid}/status`, STATUS_CAPACITY) : null;
     this.#io = isRight ? KeptFile.open(`/proc/${target.pid}/io`) : null;
     this.#threads = new ThreadTable(target.pid);
+    this.#sweep = new DescriptorSweep(target.pid);
   }
 
   read(): ProcessReading | ProcessEnd {
     // By path first, by kept file last: when the kept one still answers, the paths meant the same process.
     this.#countDescriptors();
+    const sweep = this.#sweep.step(this.#descriptors);
     const status = parseStatus(this.#status?.text() ?? '');
     const threads = this.#threads.read(status?.threads ?? 1);
     const io = parseIo(this.#io?.text() ?? '');
@@ -70,7 +76,7 @@ export class ProcessReader {
     // Who may not read `io` is told an exit status of 0, whatever it was.
     if (hasEnded(stat)) return { exitStatus: this.#isPermitted ? stat.exitStatus : null };
     this.#isPermitted = io !== null;
-    return { stat, status, io, descriptors: this.#descriptors, threads };
+    return { stat, status, io, descriptors: this.#descriptors, sweep, threads };
   }
 
   close(): void {

@@ -27,6 +27,9 @@ export const PROCESS_METRICS: readonly Metric[] = [
   METRIC.threadCpuUtilization,
   METRIC.runQueueWait,
   METRIC.uptime,
+  METRIC.descriptors,
+  METRIC.sockets,
+  METRIC.threadsByName,
 ];
 
 /** The name under which threads that are not told apart are summed. */
@@ -42,7 +45,7 @@ export function samplesOf(now: TimedReading, before: TimedReading | null): reado
     const sample = { kind: 'sample', at, metric: metric.name, value } as const;
     samples.push(attributes === undefined ? sample : { ...sample, attributes });
   };
-  const { stat, status, io, descriptors, threads } = now.reading;
+  const { stat, status, io, descriptors, sweep, threads } = now.reading;
   const tick = 1 / clockTicks();
 
   add(METRIC.cpuTime, stat.userTicks * tick, { [ATTR.cpuMode]: 'user' });
@@ -53,6 +56,16 @@ export function samplesOf(now: TimedReading, before: TimedReading | null): reado
   add(METRIC.swap, status.swapBytes);
   add(METRIC.threads, status.threads ?? stat.threads);
   add(METRIC.fds, descriptors);
+  for (const [kind, count] of sweep?.kinds ?? []) {
+    add(METRIC.descriptors, count, { [ATTR.descriptorKind]: kind });
+  }
+  for (const { state, peer, count } of sweep?.sockets ?? []) {
+    const whose: Attributes = peer === '' ? {} : { [ATTR.socketPeer]: peer };
+    add(METRIC.sockets, count, { [ATTR.connectionState]: state, ...whose });
+  }
+  for (const [name, count] of threads.names ?? []) {
+    add(METRIC.threadsByName, count, { [ATTR.threadName]: name });
+  }
   add(METRIC.diskIo, io?.readStorage, { [ATTR.diskIoDirection]: 'read' });
   add(METRIC.diskIo, io?.writeStorage, { [ATTR.diskIoDirection]: 'write' });
   add(METRIC.ioSyscalls, io?.readCalls, { [ATTR.diskIoDirection]: 'read' });

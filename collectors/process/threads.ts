@@ -7,6 +7,7 @@ import {
   parseSchedstat,
   parseSwitches,
 } from '../../src/platform/proc-parse.ts';
+import { TopLevels } from './top-levels.ts';
 
 /**
  * The threads of one process. `schedstat` of each is kept open (1 µs a reading); its third number tells which threads ran at all
@@ -29,12 +30,19 @@ export interface ThreadReading {
   readonly switches: ProcSwitches | null;
   /** Threads that exist beyond those followed. */
   readonly unfollowed: number;
+  /** How many threads of each name there are, digits as `#`; null while their number is as it was. */
+  readonly names: ReadonlyMap<string, number> | null;
 }
 
 /** So many threads are told apart; more would fill a recording with threads that hardly run. */
 const REPORTED = 16;
 /** So many are kept open: 1 ms a reading, and far below any limit on descriptors (Node raises its own to the hard one). */
 const FOLLOWED = 1024;
+
+/** Names told apart: a program has few kinds of threads, however many of each. */
+const NAMES_LIMIT = 16;
+/** Without a change the names are given again after this many readings: threads may rename themselves or be replaced. */
+const NAMES_PAUSE = 10;
 
 const UNBORN: ProcSchedstat = { onCpuNs: 0, runQueueWaitNs: 0, timeslices: 0 };
 
@@ -55,6 +63,8 @@ export class ThreadTable {
   readonly #ended = { voluntary: 0, involuntary: 0 };
   #unfollowed = 0;
   #reads = 0;
+  readonly #nameLevels = new TopLevels(NAMES_LIMIT);
+  #named = { count: -1, reads: 0 };
 
   constructor(pid: number) {
     this.#pid = pid;
@@ -72,12 +82,32 @@ export class ThreadTable {
       reported: isFirst || !counts ? [] : this.#mostUsed().map((thread) => this.#describe(thread)),
       switches: this.#followed.size === 0 || !counts ? null : this.#switches(),
       unfollowed: this.#unfollowed,
+      names: this.#names(count),
     };
   }
 
   close(): void {
     for (const { schedstat } of this.#followed.values()) schedstat.close();
     this.#followed.clear();
+  }
+
+  #names(count: number): ReadonlyMap<string, number> | null {
+    if (count === this.#named.count && this.#reads - this.#named.reads < NAMES_PAUSE) return null;
+    this.#named = { count, reads: this.#reads };
+    const counts = new Map<string, number>();
+    for (const thread of this.#followed.values()) {
+      const name = this.#nameOf(thread).replaceAll(/\d+/g, '#');
+      counts.set(name, (counts.get(name) ?? 0) + 1);
+    }
+    return this.#nameLevels.update(counts);
+  }
+
+  #nameOf(thread: Followed): string {
+    thread.name ??= printable(
+      (readProc(`/proc/${this.#pid}/task/${thread.id}/comm`) ?? '').replace(/\n$/, ''),
+      16,
+    );
+    return thread.name;
   }
 
   #switches(): ProcSwitches {
@@ -150,11 +180,8 @@ export class ThreadTable {
   }
 
   #describe(thread: Followed): ThreadUse {
-    thread.name ??= printable(
-      (readProc(`/proc/${this.#pid}/task/${thread.id}/comm`) ?? '').replace(/\n$/, ''),
-      16,
-    );
-    const { id, name, now, before } = thread;
+    const name = this.#nameOf(thread);
+    const { id, now, before } = thread;
     return {
       id,
       name,
