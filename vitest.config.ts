@@ -26,6 +26,8 @@ export default defineConfig({
           include: ['test/e2e/**/*.test.ts', 'test/**/*.timed.test.ts'],
           fileParallelism: false,
           maxWorkers: 1,
+          // Within a file that says it may: light targets side by side.
+          maxConcurrency: 8,
           testTimeout: 120_000,
           hookTimeout: 300_000,
           sequence: { groupOrder: 2 },
