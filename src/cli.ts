@@ -43,7 +43,7 @@ async function withoutVerb(argv: readonly string[], environment: Environment): P
   }
   const { parseCommandLine } = await import('./commands/command-line.ts');
   const options: OptionTable = { ...COMMON_OPTIONS, version: { type: 'boolean', short: 'V' } };
-  parseCommandLine({ name: '', summary: '', help: '', options }, argv);
+  parseCommandLine({ name: '', options }, argv);
   const { HELP } = await import('./commands/help.ts');
   environment.stderr.write(HELP);
   return EXIT.usage;

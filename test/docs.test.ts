@@ -2,6 +2,7 @@ import { existsSync, readFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { parseAttachOptions } from '../src/commands/attach-options.ts';
+import { completionUsage } from '../src/commands/completion-options.ts';
 import { chooseDoctorTarget, doctorUsage } from '../src/commands/doctor-options.ts';
 import { flagsOf, parseCommandLine } from '../src/commands/command-line.ts';
 import { VERBS } from '../src/commands/registry.ts';
@@ -21,10 +22,12 @@ import {
 
 const ROOT = join(import.meta.dirname, '..');
 const all = pages(ROOT);
-const helps = [HELP, attachHelp, showUsage.help, doctorUsage.help].map((text) => ({
-  path: 'help',
-  text,
-}));
+const helps = [HELP, attachHelp, showUsage.help, doctorUsage.help, completionUsage.help].map(
+  (text) => ({
+    path: 'help',
+    text,
+  }),
+);
 const shown = [...all.flatMap(examples), ...helps.flatMap(helpExamples)];
 
 function page(path: string): Page {

@@ -45,6 +45,10 @@ export const attachUsage: Usage = {
   summary: 'Watch a running process and say what blocks its event loop',
   help: attachHelp,
   options: OPTIONS,
+  completes: {
+    argument: 'process',
+    values: { pid: 'process', output: 'folder', format: ['text', 'json'] },
+  },
 };
 
 /** What the configuration may decide where the command line is silent. */

@@ -6,7 +6,7 @@ import { nearest } from './nearest.ts';
 
 /** A verb's arguments, split by its own option table. Whatever the table does not know is a usage error. */
 export function parseCommandLine(
-  usage: Usage,
+  usage: Pick<Usage, 'name' | 'options'>,
   args: readonly string[],
 ): { values: OptionValues; positionals: string[] } {
   try {
@@ -22,7 +22,7 @@ export function parseCommandLine(
 }
 
 /** The same mistake in one line, naming the flag that was probably meant. Anything else passes through unchanged. */
-function readable(error: unknown, usage: Usage): unknown {
+function readable(error: unknown, usage: Pick<Usage, 'name' | 'options'>): unknown {
   if (!(error instanceof TypeError) || !('code' in error)) return error;
   const message = error.message;
   if (error.code === 'ERR_PARSE_ARGS_UNKNOWN_OPTION') {
@@ -43,7 +43,7 @@ function readable(error: unknown, usage: Usage): unknown {
   return error;
 }
 
-function unknownFlag(typed: string, usage: Usage): TraceError {
+function unknownFlag(typed: string, usage: Pick<Usage, 'name' | 'options'>): TraceError {
   const meant = nearest(typed, flagsOf(usage.options));
   return usageError(
     `unknown option '${printable(typed, 60)}'`,

@@ -32,6 +32,9 @@ export type OptionValues = Readonly<
   Record<string, string | boolean | (string | boolean)[] | undefined>
 >;
 
+/** What a shell can offer for a word: the processes worth watching, folders, one of some words, or nothing (any text). */
+export type Completes = 'process' | 'folder' | 'text' | readonly string[];
+
 /** A verb as its help shows it: light enough to load for `--help` alone. */
 export interface Usage {
   readonly name: string;
@@ -40,6 +43,11 @@ export interface Usage {
   /** The whole help text, ending with a line feed. */
   readonly help: string;
   readonly options: OptionTable;
+  /** How a shell completes the argument, and the values of flags; a flag that is not named takes any text. */
+  readonly completes: {
+    readonly argument: Completes;
+    readonly values: Readonly<Record<string, Completes>>;
+  };
 }
 
 /** What a command is run with: its parsed command line and its surroundings. */

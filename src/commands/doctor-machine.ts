@@ -89,8 +89,8 @@ function containerCheck(signs: readonly string[]): Check {
 
 /** Below one core a sampler at 80 Hz and its target share the same quota. */
 const SMALL_CPU_LIMIT = 1;
-/** Half of what a run of attach holds resident at most (measured: 120 MiB with a recording). */
-const SMALL_MEMORY_LIMIT: Bytes = 256 * 2 ** 20;
+/** attach holds 71 MiB resident (Node 20.20, a run of 4 s on demo/server.py); the rest is for longer ones. */
+const SMALL_MEMORY_LIMIT: Bytes = 128 * 2 ** 20;
 
 /** The cgroup limits of a process; `prefix` keeps the names of the target's apart from our own. */
 export function limitChecks(prefix: string, pid: number): readonly Check[] {
@@ -120,7 +120,7 @@ export function limitChecks(prefix: string, pid: number): readonly Check[] {
           detail: `${(memory / 2 ** 20).toFixed(0)} MiB by cgroup`,
           remedy:
             own && memory < SMALL_MEMORY_LIMIT
-              ? 'run trace where it has 256 MiB: it would be killed with the others of its cgroup'
+              ? 'run trace where it has 128 MiB: it would be killed with the others of its cgroup'
               : null,
         },
   ];

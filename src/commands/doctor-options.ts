@@ -56,6 +56,7 @@ export const doctorUsage: Usage = {
   summary: 'Say what works on this machine, and why not',
   help,
   options: OPTIONS,
+  completes: { argument: 'process', values: { pid: 'process', format: ['text', 'json'] } },
 };
 
 /** The process that was asked about, null for the machine alone. */

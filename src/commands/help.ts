@@ -5,12 +5,13 @@ Usage:
   trace <verb> [arguments] [options]
 
 Verbs:
-  attach <pid>      Watch a running process and say what blocks its event loop
-  show <recording>  Print the report of a recording again
-  doctor [pid]      Say what works on this machine, and why not
+  attach <pid>       Watch a running process and say what blocks its event loop
+  show <recording>   Print the report of a recording again
+  doctor [pid]       Say what works on this machine, and why not
+  completion <shell> Print the completion script for bash, zsh or fish
 
-  trace attach      without a pid: list the processes that can be watched
-  trace help <verb> the same as trace <verb> --help
+  trace attach       without a pid: list the processes that can be watched
+  trace help <verb>  the same as trace <verb> --help
 
 Options of every verb:
   -h, --help        this text, or the verb's

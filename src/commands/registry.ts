@@ -24,4 +24,9 @@ export const VERBS: readonly Verb[] = [
     usage: async () => (await import('./doctor-options.ts')).doctorUsage,
     command: async () => (await import('./doctor.ts')).doctorCommand,
   },
+  {
+    name: 'completion',
+    usage: async () => (await import('./completion-options.ts')).completionUsage,
+    command: async () => (await import('./completion.ts')).completionCommand,
+  },
 ];

@@ -49,4 +49,5 @@ export const showUsage: Usage = {
   summary: 'Print the report of a recording again',
   help,
   options: OPTIONS,
+  completes: { argument: 'folder', values: { format: ['text', 'json'] } },
 };

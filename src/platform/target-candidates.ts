@@ -24,8 +24,9 @@ export interface Candidate {
 /** Two readings this far apart give CPU use in steps of 5 % (the clock tick is 10 ms), and a listing is not felt as slow. */
 const INTERVAL: Seconds = 0.2;
 
-/** Names under which servers hide whose executable may not be read; only to decide what to list as `unknown`. */
-const TELLING_NAME = /python|pypy|node|deno|bun|uvicorn|gunicorn|hypercorn|vllm|sglang|celery/i;
+/** Names under which servers hide whose executable may not be read; to list them as `unknown`, and for shells to offer. */
+export const TELLING_NAME: RegExp =
+  /python|pypy|node|deno|bun|uvicorn|gunicorn|hypercorn|vllm|sglang|celery/i;
 
 /**
  * The processes with a runtime that trace knows, and those that may have one but may not be read. Busiest first. Takes the interval
