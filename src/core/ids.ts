@@ -4,8 +4,3 @@ import { randomBytes } from 'node:crypto';
 export function newTraceId(): string {
   return randomBytes(16).toString('hex');
 }
-
-/** A W3C span id: 16 lower-case hex digits, not all zero. */
-export function newSpanId(): string {
-  return randomBytes(8).toString('hex');
-}
