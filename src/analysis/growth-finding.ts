@@ -16,7 +16,7 @@ export interface Growth {
 export interface Leak {
   readonly code: string;
   readonly kind: FindingKind;
-  readonly mechanism: string;
+  readonly mechanism: string | null;
   /** As a sentence ends: `most of them of kind file`. */
   readonly owned: string;
   readonly owner: Owner | null;

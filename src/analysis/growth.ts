@@ -155,7 +155,8 @@ export const threadLeak: Detector = {
       yield leakFinding(view, growth, {
         code: 'TRC112',
         kind: 'thread-leak',
-        mechanism: owner.name,
+        // A name says who, not how.
+        mechanism: null,
         owned: `most of them named ${owner.name}`,
         owner,
         remedy: 'Use one pool of bounded size, and shut executors down that are made for one task.',

@@ -175,13 +175,23 @@ describe('thread-leak', () => {
     readings(METRIC.threadsByName, count, value, { [ATTR.threadName]: name });
 
   it('names the threads that grew', () => {
-    expect(
-      findingsOf(
-        readings(METRIC.threads, 60, (s) => 4 + s),
-        named('python#', 60, () => 4),
-        named('worker-#', 60, (s) => s),
-      ),
-    ).toMatchObject([{ code: 'TRC112', kind: 'thread-leak', mechanism: 'worker-#' }]);
+    const [finding, ...others] = findingsOf(
+      readings(METRIC.threads, 60, (s) => 4 + s),
+      named('python#', 60, () => 4),
+      named('worker-#', 60, (s) => s),
+    );
+    expect(others).toEqual([]);
+    expect(finding).toMatchObject({ code: 'TRC112', kind: 'thread-leak', severity: 'warning' });
+    expect(finding?.summary).toContain('worker-#');
+  });
+
+  it('is silent in ten seconds about a pool that still fills, found when it goes far beyond', () => {
+    const pool = (s: number) => 1 + 4 * s;
+    expect(findingsOf(readings(METRIC.threads, 11, pool), named('pool-#', 11, pool))).toEqual([]);
+    const leak = (s: number) => 4 + 10 * s;
+    expect(findingsOf(readings(METRIC.threads, 11, leak), named('t#', 11, leak))).toMatchObject([
+      { code: 'TRC112' },
+    ]);
   });
 
   it('is silent about a pool that fills to its size', () => {
