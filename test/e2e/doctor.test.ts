@@ -8,6 +8,7 @@ import {
   mkdtempSync,
   readdirSync,
   readFileSync,
+  rmdirSync,
   rmSync,
   statSync,
   symlinkSync,
@@ -93,6 +94,42 @@ function doctor(args: readonly (string | number)[], { behind = [], env, ...as }:
 function works(...words: readonly string[]): boolean {
   const [command = 'true', ...args] = words;
   return spawnSync(command, args, { stdio: 'ignore' }).status === 0;
+}
+
+/**
+ * A cgroup with half a core and 512 MiB, version 2 or 1: the files by which a process enters it; null where none can be made.
+ */
+function limitedGroup(): readonly string[] | null {
+  const name = `tracewright-doctor-${process.pid}`;
+  const groups: Record<string, Record<string, string>> = existsSync(
+    '/sys/fs/cgroup/cgroup.controllers',
+  )
+    ? { [`/sys/fs/cgroup/${name}`]: { 'cpu.max': '50000 100000', 'memory.max': '536870912' } }
+    : {
+        [`/sys/fs/cgroup/cpu/${name}`]: { 'cpu.cfs_quota_us': '50000' },
+        [`/sys/fs/cgroup/memory/${name}`]: { 'memory.limit_in_bytes': '536870912' },
+      };
+  try {
+    for (const [group, limits] of Object.entries(groups)) {
+      mkdirSync(group, { recursive: true });
+      for (const [file, value] of Object.entries(limits)) writeFileSync(join(group, file), value);
+    }
+    return Object.keys(groups).map((group) => join(group, 'cgroup.procs'));
+  } catch {
+    removeGroups(Object.keys(groups));
+    return null;
+  }
+}
+
+function removeGroups(groups: readonly string[]): void {
+  for (const group of groups) if (existsSync(group)) rmdirSync(group);
+}
+
+/** Tried once when tests are collected, and taken back at once. */
+function canLimit(): boolean {
+  const files = limitedGroup();
+  removeGroups((files ?? []).map((path) => dirname(path)));
+  return files !== null;
 }
 
 const nobody: How = isRoot ? { uid: NOBODY, gid: NOBODY } : {};
@@ -193,6 +230,22 @@ describe('trace doctor, of the machine', () => {
           detail: expect.stringContaining(`ptrace_scope = ${scope}`),
         });
       }
+    },
+  );
+
+  it.skipIf(!canLimit())(
+    'knows the limits of its own cgroup (needs root and cgroups that may be made)',
+    () => {
+      const files = limitedGroup() ?? [];
+      onTestFinished(() => removeGroups(files.map((path) => dirname(path))));
+      const enter = files.map((path) => `echo $$ > '${path}'`).join(' && ');
+      const { checks } = doctor([], { behind: ['sh', '-c', `${enter} && exec "$@"`, 'sh'] });
+      expect(checks['cpu-limit']).toMatchObject({
+        status: 'limited',
+        detail: expect.stringContaining('0.5 cores by cgroup'),
+        remedy: expect.stringContaining('--cpus=1'),
+      });
+      expect(checks['memory-limit']).toMatchObject({ status: 'ok', detail: '512 MiB by cgroup' });
     },
   );
 

@@ -217,6 +217,16 @@ describe('the message', () => {
       '20',
     ]);
   });
+
+  it('repeats the flags that were typed, but never a credential or a control character', () => {
+    const repeated = (...typed: string[]) => ownCommandLine(20, typed).slice(2);
+    const plain = ['-v', 'attach', '--match', 'my server', '-d', '1m'];
+    expect(repeated(...plain)).toEqual(plain);
+    for (const kept of ['http://me:secret@host:4318', 'sk-0123456789abcdef', 'a\u001b[2Jb'])
+      expect(repeated('attach', '20', '--otlp-endpoint', kept)).toEqual(['attach', '20']);
+    // Another verb's flags are not attach's.
+    expect(repeated('doctor', '20', '--json')).toEqual(['attach', '20']);
+  });
 });
 
 describe('judging a real process', () => {
