@@ -21,7 +21,7 @@ Options of every verb:
       --no-color    no colour
 
 stdout is the result, stderr is everything else; --json makes stdout one JSON
-document (docs/schema/attach.schema.json).
+document (docs/schema).
 
 Environment:
   NO_COLOR, FORCE_COLOR   no colour; colour also into a pipe
