@@ -40,19 +40,25 @@ export interface ThreadReadings {
 /** Reads this thread's stack and returns its id; null when it could not be read soundly (counted by the reader). */
 export type CaptureStack = () => string | null;
 
-interface OpenBlock {
+/** A turn that is under way: made for each turn seen, so it holds next to nothing. */
+interface OpenTurn {
   readonly turnId: number;
   /** The kernel's counts when the turn was first known to last. */
   readonly cpuFirst: Seconds;
   readonly waitFirst: Seconds;
   /** The wait at the sample before, where it was read then. */
   readonly waitBefore: Seconds;
-  lastCapture: Seconds;
+  /** What was seen in it; null until it has lasted long enough to be looked at. */
+  seen: Sightings | null;
+}
+
+interface Sightings {
+  /** Whether the identity was found on the live stack: a loop that has ended leaves its last frame in memory. */
+  readonly live: boolean;
+  at: Seconds;
   readonly stacks: Map<string, Seconds>;
   readonly syscalls: Map<string, number>;
   readonly files: Set<string>;
-  /** Whether the identity was found on the live stack; null until it has mattered. */
-  live: boolean | null;
 }
 
 export class LoopObserver {
@@ -62,7 +68,7 @@ export class LoopObserver {
   readonly #capture: CaptureStack | null;
   readonly #threshold: Seconds;
   readonly #raw: boolean;
-  #block: OpenBlock | null = null;
+  #open: OpenTurn | null = null;
   #refreshedAt: Seconds = 0;
   #second: SecondTally;
   #saturated = false;
@@ -93,7 +99,7 @@ export class LoopObserver {
   sample(at: Seconds): BlockMessage | null {
     const watch = this.#watch;
     watch.sample(at);
-    const message = this.#block === null && watch.idle ? this.#takeUnseen() : this.#followTurn(at);
+    const message = this.#open === null && watch.idle ? this.#takeUnseen() : this.#followTurn(at);
     this.#second.count(at, this.#raw);
     if (this.#saturated && this.#capture !== null) this.#second.sampleStack(at, this.#capture);
     return message;
@@ -137,10 +143,10 @@ export class LoopObserver {
       this.#readings.refresh();
       message = this.#finish(closed, false);
     }
-    if (this.#block !== null && (watch.idle || watch.turnId !== this.#block.turnId))
-      this.#block = null;
+    if (this.#open !== null && (watch.idle || watch.turnId !== this.#open.turnId))
+      this.#open = null;
     if (watch.idle) return message;
-    if (this.#block === null) this.#begin(at);
+    if (this.#open === null) this.#begin(at);
     this.#follow(at);
     return message;
   }
@@ -151,35 +157,37 @@ export class LoopObserver {
     this.#readings.refresh();
     this.#refreshedAt = at;
     const { cpu, wait } = this.#readings;
-    this.#block = {
+    this.#open = {
       turnId: this.#watch.turnId,
       cpuFirst: cpu,
       waitFirst: wait,
       waitBefore: isRecent ? before : wait,
-      lastCapture: 0,
-      stacks: new Map(),
-      syscalls: new Map(),
-      files: new Set(),
-      live: null,
+      seen: null,
     };
   }
 
+  /** Looks at what a lasting turn does, every 10 ms: its stack, and the system call it is in. */
   #follow(at: Seconds): void {
-    const block = this.#block;
+    const open = this.#open;
     const { age } = this.#watch;
-    if (block === null || age < this.#threshold * CAPTURE_FROM) return;
-    // A loop that has ended leaves its last frame in memory: a verdict needs the live chain.
-    block.live ??= this.#watch.confirm();
-    const { name, file } = this.#readings.syscall();
-    block.syscalls.set(name, (block.syscalls.get(name) ?? 0) + 1);
-    if (file !== null && block.files.size < FILE_LIMIT) block.files.add(file);
+    if (open === null || age < this.#threshold * CAPTURE_FROM) return;
     const every = age < OLD_BLOCK ? CAPTURE_EVERY : CAPTURE_OLD_EVERY;
-    if (this.#capture === null || at - block.lastCapture < every) return;
-    const id = this.#capture();
-    // The first stack stands for all the time before it: nothing was seen of that.
-    const weight = block.lastCapture === 0 ? age : at - block.lastCapture;
-    block.lastCapture = at;
-    if (id !== null) block.stacks.set(id, (block.stacks.get(id) ?? 0) + weight);
+    if (open.seen !== null && at - open.seen.at < every) return;
+    // The first look stands for all the time before it: nothing was seen of that.
+    const weight = open.seen === null ? age : at - open.seen.at;
+    const seen = (open.seen ??= {
+      live: this.#watch.confirm(),
+      at,
+      stacks: new Map(),
+      syscalls: new Map(),
+      files: new Set(),
+    });
+    seen.at = at;
+    const { name, file } = this.#readings.syscall();
+    seen.syscalls.set(name, (seen.syscalls.get(name) ?? 0) + 1);
+    if (file !== null && seen.files.size < FILE_LIMIT) seen.files.add(file);
+    const id = this.#capture?.() ?? null;
+    if (id !== null) seen.stacks.set(id, (seen.stacks.get(id) ?? 0) + weight);
   }
 
   #finish(turn: Turn, open: boolean): BlockMessage | null {
@@ -188,8 +196,9 @@ export class LoopObserver {
     if (longest < this.#threshold) return null;
     if (shortest < this.#threshold * SEEN_SHARE) return null;
     if ((longest + shortest) / 2 < this.#threshold * MIDDLE_SHARE) return null;
-    const block = this.#block;
-    if (block?.live === false) return null;
+    const block = this.#open;
+    const seen = block?.seen ?? null;
+    if (seen?.live === false) return null;
     const { cpu, wait } = this.#readings;
     // Waiting is credited when the thread gets its core, so what was credited after a sample within the turn is the part that certainly
     // belongs to it. Seen by counters only, the turn has no such sample, and the second's count bounds it.
@@ -207,9 +216,9 @@ export class LoopObserver {
       runQueueWait: waited,
       starved,
       open,
-      stacks: block?.stacks ?? new Map<string, Seconds>(),
-      syscalls: block?.syscalls ?? new Map<string, number>(),
-      files: [...(block?.files ?? [])],
+      stacks: seen?.stacks ?? new Map<string, Seconds>(),
+      syscalls: seen?.syscalls ?? new Map<string, number>(),
+      files: [...(seen?.files ?? [])],
     };
   }
 }
