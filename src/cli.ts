@@ -24,6 +24,13 @@ async function dispatch(argv: readonly string[], environment: Environment): Prom
       args.find((word) => !word.startsWith('-')),
       environment,
     );
+  const early = argv.slice(0, at).find((word) => !isCommonFlag(word));
+  if (early !== undefined) {
+    throw usageError(
+      `${printable(early, 40)} stands before the verb`,
+      'A verb comes first, its options after it: trace attach -d 10 <pid>',
+    );
+  }
   const verb = await verbNamed(name);
   if (asksForHelp(args)) return help(name, environment);
   const { parseCommandLine } = await import('./commands/command-line.ts');
@@ -73,6 +80,14 @@ async function verbNamed(name: string): Promise<Verb> {
     meant === null
       ? `Verbs: ${names.join(', ')}. See trace --help`
       : `Did you mean trace ${meant}? See trace --help`,
+  );
+}
+
+/** Whether a word is a flag that any verb takes, and so may come first. */
+function isCommonFlag(word: string): boolean {
+  return Object.entries(COMMON_OPTIONS).some(
+    ([name, option]) =>
+      word === `--${name}` || ('short' in option && word === `-${String(option.short)}`),
   );
 }
 

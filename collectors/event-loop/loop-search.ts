@@ -162,7 +162,8 @@ class StackSearch implements LoopSearch {
     const range = ranges[low];
     return (
       range !== undefined &&
-      range !== this.#stack &&
+      // A Node worker keeps its loop on its own stack (WorkerThreadData in src/node_worker.cc); nobody does on the main one.
+      (range !== this.#stack || this.#tid !== this.#pid) &&
       address >= range.start &&
       address + LOOP_BYTES <= range.end
     );

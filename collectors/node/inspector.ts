@@ -1,4 +1,5 @@
 import { readFileSync, readlinkSync } from 'node:fs';
+import { basename } from 'node:path';
 import type { Bytes, Seconds } from '../../src/core/types.ts';
 import { printable } from '../../src/core/text.ts';
 import { readCommandLine } from '../../src/platform/proc.ts';
@@ -60,10 +61,23 @@ export async function findOpenInspector(pid: number): Promise<InspectorResult> {
 
 /** The ports its command line and NODE_OPTIONS give the inspector (0: any), with the default. */
 function inspectorPorts(pid: number): ReadonlySet<number> {
-  const text = [...readCommandLine(pid), nodeOptions(pid)].join(' ');
+  const words = readCommandLine(pid);
+  const text = [...words, nodeOptions(pid)].join(' ');
   const ports = new Set([DEFAULT_PORT]);
+  // A program that sets its title overwrites its command line, and with it what it said of the inspector: any port may be it.
+  const program = programName(pid);
+  const isIntact = words.some((word) => /^node/.test(basename(word)) || basename(word) === program);
+  if (!isIntact) ports.add(0);
   for (const match of text.matchAll(PORT_OPTION)) ports.add(Number(match[1]));
   return ports;
+}
+
+function programName(pid: number): string {
+  try {
+    return basename(readlinkSync(`/proc/${pid}/exe`)).replace(/ \(deleted\)$/, '');
+  } catch {
+    return 'node';
+  }
 }
 
 function nodeOptions(pid: number): string {

@@ -1,4 +1,5 @@
 import { ProcessMemory } from '../../src/platform/memory.ts';
+import type { Seconds } from '../../src/core/types.ts';
 import type { LoopProbe } from '../event-loop/loop-probe.ts';
 import { openNodeMainLoop } from '../event-loop/libuv.ts';
 import { LibuvWatch } from './libuv-watch.ts';
@@ -6,10 +7,11 @@ import { LoopSearches } from './loop-searches.ts';
 import type { SamplerPlan } from './messages.ts';
 import type { AdapterResult, RuntimeAdapter } from './runtime-adapter.ts';
 import { threadName } from './thread-name.ts';
+import { threadsInEpoll } from './worker-threads.ts';
 
 /**
- * Node: the main thread's loop, by its symbol, and on the thread's stack where a stripped build has none. Stacks are not in reach of
- * memory reads; V8's profiler has them (stack-source.ts).
+ * Node: the main thread's loop, by its symbol or on its stack where a stripped build has none, and workers' loops on theirs. Stacks
+ * are not in reach of memory reads; V8's profiler has the main thread's (stack-source.ts).
  */
 export function openNodeAdapter(plan: SamplerPlan): AdapterResult {
   const { pid } = plan;
@@ -19,39 +21,67 @@ export function openNodeAdapter(plan: SamplerPlan): AdapterResult {
   } catch (error) {
     return { ok: false, reason: `its memory cannot be read (${String(error)})`, remedy: null };
   }
-  const named = openNodeMainLoop(pid, memory);
+  // Workers' loops keep idle metrics as the main one does; Node's helper loops do not.
   const searches = new LoopSearches(pid, { memory, idleMetrics: true });
-  let found: LoopProbe | null = named.ok ? named.loop : null;
-  if (!named.ok) {
-    searches.add(pid);
-    searches.searchAtOnce();
-    found = searches.take()[0]?.probe ?? null;
-    if (found === null) {
-      memory.close();
-      return named;
-    }
-  }
-  return { ok: true, adapter: nodeAdapter(plan, memory, found) };
+  const named = openNodeMainLoop(pid, memory);
+  const main = named.ok ? named.loop : searchMainLoop(pid, searches);
+  if (main !== null)
+    return { ok: true, adapter: new NodeAdapter(plan, { memory, searches, main }) };
+  memory.close();
+  return named.ok ? { ok: false, reason: 'its main loop was not found', remedy: null } : named;
 }
 
-function nodeAdapter(
-  { pid, threshold }: SamplerPlan,
-  memory: ProcessMemory,
-  loop: LoopProbe | null,
-): RuntimeAdapter {
-  let fresh = loop;
-  return {
-    discover() {
-      if (fresh === null) return [];
-      const watch = new LibuvWatch({ kind: 'libuv', probe: fresh, pid, tid: pid, threshold });
-      fresh = null;
-      return [{ thread: { tid: pid, name: threadName(pid, pid), kind: 'libuv' }, watch }];
-    },
-    round: () => {},
-    stack: null,
-    missing: 'it runs no event loop',
-    rejected: () => ({}),
-    bytesRead: () => memory.bytes,
-    close: () => memory.close(),
-  };
+function searchMainLoop(pid: number, searches: LoopSearches): LoopProbe | null {
+  searches.add(pid);
+  searches.searchAtOnce();
+  return searches.take()[0]?.probe ?? null;
+}
+
+class NodeAdapter implements RuntimeAdapter {
+  readonly stack = null;
+  readonly missing = 'it runs no event loop';
+  readonly #plan: SamplerPlan;
+  readonly #memory: ProcessMemory;
+  readonly #searches: LoopSearches;
+  readonly #searched = new Set<number>();
+  #fresh: readonly { readonly tid: number; readonly probe: LoopProbe }[];
+
+  constructor(
+    plan: SamplerPlan,
+    parts: { memory: ProcessMemory; searches: LoopSearches; main: LoopProbe },
+  ) {
+    this.#plan = plan;
+    this.#memory = parts.memory;
+    this.#searches = parts.searches;
+    this.#fresh = [{ tid: plan.pid, probe: parts.main }];
+  }
+
+  discover(): ReturnType<RuntimeAdapter['discover']> {
+    const { pid, threshold } = this.#plan;
+    for (const tid of threadsInEpoll(pid)) {
+      if (!this.#searched.has(tid) && this.#searches.add(tid)) this.#searched.add(tid);
+    }
+    const found = [...this.#fresh, ...this.#searches.take()];
+    this.#fresh = [];
+    return found.map(({ tid, probe }) => ({
+      thread: { tid, name: threadName(pid, tid), kind: 'libuv' as const },
+      watch: new LibuvWatch({ kind: 'libuv', probe, pid, tid, threshold }),
+    }));
+  }
+
+  round(at: Seconds): void {
+    this.#searches.round(at);
+  }
+
+  rejected(): Readonly<Record<string, number>> {
+    return {};
+  }
+
+  bytesRead(): number {
+    return this.#memory.bytes;
+  }
+
+  close(): void {
+    this.#memory.close();
+  }
 }

@@ -141,7 +141,11 @@ export class Sampler implements Collector<ProcessTarget> {
       this.#take(message.batch, batchContext, queue);
     });
     worker.on('error', (error) => queue.push(failedGap(context, error.message)));
-    worker.on('exit', () => void this.#finish().finally(() => queue.end()));
+    worker.on('exit', () => {
+      const failure = this.#options.stackSource?.failure ?? null;
+      if (failure !== null) queue.push(failedGap(context, `no more stacks: ${failure}`, 'stacks'));
+      void this.#finish().finally(() => queue.end());
+    });
     const stop = () => {
       Atomics.store(cells, CELL.stop, 1);
       Atomics.notify(cells, CELL.stop);
@@ -203,7 +207,8 @@ export class Sampler implements Collector<ProcessTarget> {
 
   #emit(block: BlockMessage, context: BatchContext, queue: ObservationQueue): void {
     const source = this.#options.stackSource;
-    if (source === null || block.stacks.size > 0) {
+    // The source profiles the main thread: it knows nothing of a worker's block.
+    if (source === null || block.stacks.size > 0 || block.thread.tid !== context.pid) {
       queue.push(blockSpan(block, context));
       return;
     }
@@ -253,7 +258,7 @@ function readyAvailability(
 }
 
 function describeLoop(loop: LoopThread): string {
-  return `${loop.kind} in thread ${loop.name} (${loop.tid})`;
+  return `${loop.kind} in thread ${loop.name}`;
 }
 
 /** Time in which the profiler's start or stop may have held the loop: not the target's doing, and not to be blamed on it. */
@@ -268,7 +273,7 @@ function ownPause(turn: Turn, context: BatchContext): Gap {
   };
 }
 
-function failedGap(context: ObserveContext, detail: string): Gap {
+function failedGap(context: ObserveContext, detail: string, collector = 'event-loop'): Gap {
   const at = context.clock.now();
-  return { kind: 'gap', from: at, to: at, collector: 'event-loop', reason: 'failed', detail };
+  return { kind: 'gap', from: at, to: at, collector, reason: 'failed', detail };
 }

@@ -64,6 +64,8 @@ export class SamplingLoop {
   #dropped = 0;
   #posted = 0;
   #postedAt: Seconds = 0;
+  /** When the process was last found stopped: a turn that this falls into was not the program's doing. */
+  #stoppedAt: Seconds = Number.NEGATIVE_INFINITY;
   #pending: Batch[] = [];
 
   constructor(plan: SamplerPlan, adapter: RuntimeAdapter) {
@@ -106,9 +108,13 @@ export class SamplingLoop {
       this.#round(at);
       if (at >= nextBatch) {
         nextBatch = at + BATCH_EVERY;
-        gone = !this.#isSameProcess();
+        const state = this.#processState();
+        gone = state === 'gone';
         if (!gone) this.#discover(at);
-        this.#post(this.#takeBatch(at, this.#drainSeconds(at)), post);
+        const seconds = this.#drainSeconds(at);
+        // Nothing turns in a stopped process: its silence is no evidence of anything.
+        if (state === 'stopped') this.#reportStopped(at - BATCH_EVERY, at);
+        this.#post(this.#takeBatch(at, state === 'stopped' ? [] : seconds), post);
       } else if (this.#blocks.length > 0 && at - this.#postedAt >= BLOCKS_EVERY) {
         // What was found is what must not be lost when we are killed: it does not wait for the second to end.
         this.#post(this.#takeBatch(at, []), post);
@@ -135,6 +141,12 @@ export class SamplingLoop {
   }
 
   #keep(block: BlockMessage): void {
+    const { startMin, endMax } = block.turn;
+    // Stops are looked for once a second: one that began within the turn may be found only after it.
+    if (startMin <= this.#stoppedAt && this.#stoppedAt <= endMax + BATCH_EVERY) {
+      this.#reportStopped(startMin, endMax);
+      return;
+    }
     if (this.#blocks.length < BLOCKS_A_BATCH) this.#blocks.push(block);
     else this.#dropped++;
   }
@@ -170,9 +182,23 @@ export class SamplingLoop {
     return frames === null ? null : this.#stacks.idOf(frames);
   }
 
-  #isSameProcess(): boolean {
+  #processState(): 'alive' | 'stopped' | 'gone' {
     const stat = readStat(this.#plan.pid);
-    return stat !== null && stat.startTicks === this.#plan.startTicks && stat.state !== 'Z';
+    if (stat === null || stat.startTicks !== this.#plan.startTicks || stat.state === 'Z') {
+      return 'gone';
+    }
+    if (stat.state !== 'T' && stat.state !== 't') return 'alive';
+    this.#stoppedAt = monotonicNow();
+    return 'stopped';
+  }
+
+  #reportStopped(from: Seconds, to: Seconds): void {
+    this.#gaps.push({
+      from,
+      to,
+      reason: 'failed',
+      detail: 'the process was stopped (SIGSTOP, or a debugger)',
+    });
   }
 
   #takeBatch(at: Seconds, seconds: readonly SecondMessage[]): Batch {
@@ -224,13 +250,15 @@ export class SamplingLoop {
   }
 
   #finish(at: Seconds, gone: boolean, post: PostBatch): void {
+    const isStopped = !gone && this.#processState() === 'stopped';
     for (const { observer } of this.#observers) {
       const open = gone ? null : observer.endOpen();
       if (open !== null) this.#keep(open);
     }
     if (gone)
       this.#gaps.push({ from: at, to: at, reason: 'target-gone', detail: 'the process ended' });
-    const last = this.#takeBatch(at, this.#drainSeconds(at));
+    const seconds = this.#drainSeconds(at);
+    const last = this.#takeBatch(at, isStopped ? [] : seconds);
     for (const batch of this.#pending) post(batch, false);
     post(last, true);
     for (const { readings } of this.#observers) readings.close();

@@ -11,5 +11,7 @@ export interface StackSource {
   readonly description: string;
   /** Stretches in which it may have held the target's loop itself, CLOCK_MONOTONIC. */
   readonly pauses: readonly { readonly from: Seconds; readonly to: Seconds }[];
+  /** Why it has no more stacks to give; null while it has. */
+  readonly failure: string | null;
   close(): Promise<void>;
 }

@@ -68,8 +68,10 @@ const ON_DESCRIPTOR = new Set([
   'fallocate',
 ]);
 
-/** select(2) with no descriptors is how CPython before 3.11 sleeps. */
-const SELECT = 23;
+/** select and pselect6 (which glibc 2.34 makes of it): with no descriptors that is how CPython before 3.11 sleeps. */
+const SELECTS: ReadonlySet<number> = new Set([23, 270]);
+/** poll and ppoll: the number of descriptors is the second argument. */
+const POLLS: ReadonlySet<number> = new Set([7, 271]);
 
 /** What a blocked loop waits for, from the calls it was seen in: the key of the finding's advice. */
 export function mechanismOf(
@@ -79,7 +81,7 @@ export function mechanismOf(
 ): string {
   let most = '';
   for (const [name, seen] of syscalls) if (seen > (syscalls.get(most) ?? 0)) most = name;
-  if (most === 'nanosleep' || most === 'clock_nanosleep' || most === 'select(0)') return 'sleep';
+  if (most === 'nanosleep' || most === 'clock_nanosleep' || most === 'sleep') return 'sleep';
   if (most === 'futex') return 'lock';
   if (most === 'wait4' || most === 'waitid') return 'subprocess';
   if (
@@ -133,8 +135,9 @@ export class ProcThreadReadings implements ThreadReadings {
     if (parsed === null) return { name: 'unknown', file: null };
     if (parsed.kind !== 'syscall') return { name: parsed.kind, file: null };
     const { number } = parsed;
-    const first = parsed.arguments[0] ?? -1;
-    if (number === SELECT && first === 0) return { name: 'select(0)', file: null };
+    const [first = -1, second = -1] = parsed.arguments;
+    const waitsForNothing = SELECTS.has(number) ? first === 0 : POLLS.has(number) && second === 0;
+    if (waitsForNothing) return { name: 'sleep', file: null };
     const name =
       (process.arch === 'x64' ? SYSCALLS_X86_64[number] : undefined) ?? `syscall ${number}`;
     return { name, file: ON_DESCRIPTOR.has(name) ? this.#descriptor(first) : null };

@@ -175,9 +175,11 @@ function starvedFinding(
 function turnsEvidence(group: readonly [Block, ...Block[]]): Evidence {
   const listed = [...group].sort((a, b) => middle(b) - middle(a)).slice(0, LISTED);
   const basis = textOf(group[0].span, ATTR.basis) ?? 'iteration';
+  const thread = textOf(group[0].span, ATTR.threadName) ?? 'main';
+  const whose = thread === 'main' ? 'the loop' : `the loop of thread ${thread}`;
   return {
     kind: 'turns',
-    summary: `${group.length} times one ${basis} of the loop was seen to last`,
+    summary: `${group.length} times one ${basis} of ${whose} was seen to last`,
     data: {
       basis,
       worst: listed.map((block) => ({

@@ -7,8 +7,8 @@ import { parseChoice, parseDuration, parseHttpUrl, parsePid, writeDuration } fro
 
 /** How long attach watches unless told otherwise: two screens of a stuttering server, short enough to wait for. */
 export const DEFAULT_DURATION: Seconds = 10;
-/** Shorter runs hold too few samples to say anything; the longest is 30 days. */
-const DURATION_BOUNDS = { least: 1, most: 30 * 86_400 } as const;
+/** Shorter runs hold too few samples to say anything; Node's timers end at 24.8 days (2^31 ms). */
+const DURATION_BOUNDS = { least: 1, most: 24 * 86_400 } as const;
 /**
  * A loop that stands still this long is reported. Half of asyncio's own `loop.slow_callback_duration` (0.1 s), because two
  * such waits in one request are already visible to a person.

@@ -53,14 +53,17 @@ export class AttachScreen implements Sink {
       title: plan.found.title,
       elapsed: 0,
       duration: this.#options.duration,
+      watchesLoop: plan.infos.some((info) => info.name === 'event-loop' && info.available),
       blocked: 0,
       worst: 0,
       gaps: 0,
     };
     if (this.#options.quiet) return;
     for (const message of plan.messages) this.#say(message);
+    const said = new Set<string | null>();
     for (const info of plan.infos) {
-      if (info.available || plan.messages.length > 0) continue;
+      if (info.available || plan.messages.length > 0 || said.has(info.reason)) continue;
+      said.add(info.reason);
       this.#say(`${info.name}: not seen: ${printable(info.reason ?? '', 400)}`);
       if (info.remedy !== null) this.#say(`  ${info.remedy}`);
     }

@@ -100,12 +100,24 @@ async function openOtlp(
 /** OTLP/HTTP's default endpoint (opentelemetry.io/docs/specs/otel/protocol/exporter). */
 const DEFAULT_OTLP_ENDPOINT = 'http://localhost:4318';
 
-/** Findings from what is in memory, written where the observations went; every sink is closed. */
+/** Everything that was observed: from disk where a long run did not fit into memory. */
+async function wholeView(sinks: Sinks, end: RunEnd, screen: AttachScreen): Promise<RecordingView> {
+  const { memory, recording } = sinks;
+  if (memory.dropped === 0 || recording === null || screen.recordingFailed) return memory.view(end);
+  await recording.flush();
+  try {
+    return await openRecording(recording.directory);
+  } catch {
+    return memory.view(end);
+  }
+}
+
+/** Findings from what was observed, written where the observations went; every sink is closed. */
 export async function finish(
   sinks: Sinks,
   { end, screen }: { end: RunEnd; screen: AttachScreen },
 ): Promise<readonly Finding[]> {
-  const findings = detectAll(sinks.memory.view(end));
+  const findings = detectAll(await wholeView(sinks, end, screen));
   await sinks.recording?.end(end, findings);
   if (sinks.otlp !== null) {
     const report = await sinks.otlp.end(end, findings);

@@ -10,7 +10,6 @@ import type {
   Sink,
 } from '../core/types.ts';
 import { uptime } from '../platform/proc.ts';
-import type { StopSignal } from './command.ts';
 
 /** Running collectors into sinks until the time is over, somebody stops it, or the target is gone. */
 
@@ -21,7 +20,8 @@ export interface WatchOptions {
   readonly clock: Clock;
   /** Null: until stopped. */
   readonly duration: Seconds | null;
-  onStop(stop: (signal: StopSignal) => void): () => void;
+  /** Calls `stop` when somebody ends the run; the result ends that. */
+  onStop(stop: () => void): () => void;
   /** Called about once a second, for a status line. */
   onTick(elapsed: Seconds): void;
 }
@@ -30,7 +30,6 @@ export interface Watched {
   readonly from: Seconds;
   readonly to: Seconds;
   readonly reason: 'duration' | 'interrupted' | 'target-gone';
-  readonly signal: StopSignal | null;
   readonly ownCpu: Ratio;
   /** Time in which the sampler came late: nobody looked. */
   readonly unseen: Seconds;
@@ -52,12 +51,10 @@ export async function watch(options: WatchOptions): Promise<Watched> {
   const controller = new AbortController();
   const from = clock.now();
   let reason: Watched['reason'] = 'duration';
-  let signal: StopSignal | null = null;
   let observed = 0;
   let unseen = 0;
   const meter = new CpuMeter(clock);
-  const release = options.onStop((received) => {
-    signal = received;
+  const release = options.onStop(() => {
     reason = 'interrupted';
     controller.abort();
   });
@@ -71,7 +68,11 @@ export async function watch(options: WatchOptions): Promise<Watched> {
   const emit = (observation: Observation): void => {
     if (isReading(observation)) observed++;
     for (const sink of options.sinks) sink.write(observation);
-    if (observation.kind === 'gap' && observation.reason === 'late') {
+    if (
+      observation.kind === 'gap' &&
+      observation.reason === 'late' &&
+      observation.collector === 'event-loop'
+    ) {
       unseen += observation.to - observation.from;
     }
     if (
@@ -100,7 +101,7 @@ export async function watch(options: WatchOptions): Promise<Watched> {
     clearInterval(ticker);
     release();
   }
-  return { from, to: clock.now(), reason, signal, ownCpu: meter.ratio(), unseen, observed };
+  return { from, to: clock.now(), reason, ownCpu: meter.ratio(), unseen, observed };
 }
 
 /** Whether an observation shows something of the target, unlike gaps and notes about the run itself. */

@@ -13,8 +13,9 @@ import { type AttachPlan, probeTarget } from './attach-probe.ts';
 import { AttachScreen } from './attach-screen.ts';
 import { finish, openSinks, readBack, type Setup } from './attach-sinks.ts';
 import { ownCpuTime, runEnd, watch, type Watched } from './attach-watch.ts';
-import type { Command, CommandContext } from './command.ts';
+import type { Command, CommandContext, StopSignal } from './command.ts';
 import { exitCodeOfFindings } from './outcome.ts';
+import { StopSignals } from './stop-signals.ts';
 import { toolVersion } from './version.ts';
 
 /** `trace attach`: find the target, say what can be seen, watch it, report. */
@@ -32,10 +33,12 @@ async function run({ values, positionals, environment }: CommandContext): Promis
   const screen = new AttachScreen(options, environment);
   if (options.target.by === 'list') return screen.showCandidates();
   const plan = await probeTarget(options, (pid) => openStackSource(pid, options.maxPause));
+  const stops = new StopSignals(environment);
   try {
     screen.announce(plan);
-    return await runPlan(plan, { options, environment, screen });
+    return await runPlan(plan, { options, environment, screen }, stops);
   } finally {
+    stops.close();
     await plan.sampler?.close();
   }
 }
@@ -43,6 +46,7 @@ async function run({ values, positionals, environment }: CommandContext): Promis
 async function runPlan(
   plan: AttachPlan,
   { options, environment, screen }: Omit<Setup, 'clock'>,
+  stops: StopSignals,
 ): Promise<ExitCode> {
   const clock = anchoredClock(takeAnchor());
   const start = runStart(plan, options, clock);
@@ -55,7 +59,7 @@ async function runPlan(
     sinks: [...sinks.all, screen],
     clock,
     duration: options.duration,
-    onStop: (stop) => environment.onStop(stop),
+    onStop: (stop) => stops.listen(stop),
     onTick: (elapsed) => screen.tick(elapsed),
   });
   screen.endProgress();
@@ -81,7 +85,7 @@ async function runPlan(
       { exitCode: EXIT.notFound },
     );
   }
-  return exitCode(findings, watched, { end, exitZero: options.exitZero });
+  return exitCode(findings, watched, { end, options, signal: stops.received });
 }
 
 function runStart(plan: AttachPlan, options: AttachOptions, clock: Clock): RunStart {
@@ -130,12 +134,13 @@ function stealProblem(stolen: Seconds, elapsed: Seconds): string | null {
 function exitCode(
   findings: readonly Finding[],
   watched: Watched,
-  { end, exitZero }: { end: RunEnd; exitZero: boolean },
+  { end, options, signal }: { end: RunEnd; options: AttachOptions; signal: StopSignal | null },
 ): ExitCode {
   const codes: ExitCode[] = hasTooFewSamples(watched, end) ? [EXIT.invalid] : [];
-  if (!exitZero) codes.push(exitCodeOfFindings(findings));
-  if (watched.signal === 'SIGTERM') codes.push(EXIT.terminated);
-  else if (end.interrupted) codes.push(EXIT.interrupted);
+  if (!options.exitZero) codes.push(exitCodeOfFindings(findings));
+  if (signal === 'SIGTERM') codes.push(EXIT.terminated);
+  // Ctrl-C is the normal end of a run without a duration.
+  else if (signal === 'SIGINT' && options.duration !== null) codes.push(EXIT.interrupted);
   return combineExitCodes(codes);
 }
 

@@ -1,4 +1,4 @@
-import type { Gap, Seconds } from '../core/types.ts';
+import type { CollectorInfo, Gap, Seconds } from '../core/types.ts';
 import { formatCount, formatRatio, formatSeconds } from './format.ts';
 import { outside } from './layout.ts';
 import type { Page } from './page.ts';
@@ -20,15 +20,31 @@ export function writeBlindSpots(page: Page, report: Report): void {
   if (absent.length + gaps.length + report.problems.length === 0) return;
   page.gap();
   page.paragraph(page.style.bold('Not seen'));
-  for (const collector of absent) {
+  // One cause often takes several things away: it is said once.
+  for (const [collector, ...others] of groupBySame(absent)) {
     const reason = outside(collector.reason ?? 'for an unknown reason', 400);
-    page.paragraph(`${outside(collector.name, 40)}: ${reason}`, INDENT);
+    const names = [collector, ...others].map(({ name }) => outside(name, 40)).join(', ');
+    page.paragraph(`${names}: ${reason}`, INDENT);
     for (const line of collector.remedy?.split('\n') ?? []) {
       page.paragraph(`→ ${outside(line, 400)}`, { first: 4, rest: 6 });
     }
   }
   for (const group of gaps) page.paragraph(gapText(group, report.duration), INDENT);
   for (const problem of report.problems) page.paragraph(outside(problem, 400), INDENT);
+}
+
+/** Collectors that are absent for the same reason, in their order. */
+function groupBySame(
+  absent: readonly CollectorInfo[],
+): readonly (readonly [CollectorInfo, ...CollectorInfo[]])[] {
+  const groups = new Map<string, [CollectorInfo, ...CollectorInfo[]]>();
+  for (const collector of absent) {
+    const key = `${collector.reason}\n${collector.remedy}`;
+    const group = groups.get(key);
+    if (group === undefined) groups.set(key, [collector]);
+    else group.push(collector);
+  }
+  return [...groups.values()];
 }
 
 interface GapGroup {

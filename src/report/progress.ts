@@ -11,6 +11,8 @@ export interface ProgressState {
   readonly elapsed: Seconds;
   /** Null when it goes on until Ctrl-C. */
   readonly duration: Seconds | null;
+  /** Whether there is a loop to watch. */
+  readonly watchesLoop: boolean;
   /** Stretches of at least the threshold seen so far. */
   readonly blocked: number;
   readonly worst: Seconds;
@@ -24,8 +26,9 @@ export function renderProgress(state: ProgressState, surface: Surface): string {
     state.duration === null
       ? `${wholeSeconds(state.elapsed)}, Ctrl-C ends`
       : `${wholeSeconds(Math.min(state.elapsed, state.duration))} of ${wholeSeconds(state.duration)}`;
-  const blocked =
-    state.blocked === 0
+  const blocked = !state.watchesLoop
+    ? 'no loop watched'
+    : state.blocked === 0
       ? 'loop turning'
       : `loop stood still ${state.blocked}× (worst ${formatSeconds(state.worst)})`;
   const gaps = state.gaps > 0 ? `, ${formatSeconds(state.gaps)} not covered` : '';

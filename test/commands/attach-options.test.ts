@@ -49,7 +49,7 @@ describe('trace attach', () => {
     expect(options('7 -d 0').duration).toBeNull();
     expect(options('7 --duration inf').duration).toBeNull();
     expect(options('7 -d 2m').duration).toBe(120);
-    expect(() => options('7 -d 10ms')).toThrow('between 1s and 720h');
+    expect(() => options('7 -d 10ms')).toThrow('between 1s and 576h');
   });
 
   it('reads a bare lag threshold as milliseconds', () => {

@@ -48,6 +48,7 @@ describe('the status line', () => {
     title: 'uvicorn \u001b[2J app:main',
     elapsed: 3.4,
     duration: 10,
+    watchesLoop: true,
     blocked: 3,
     worst: 0.84,
     gaps: 0.02,
