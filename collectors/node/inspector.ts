@@ -66,7 +66,9 @@ function inspectorPorts(pid: number): ReadonlySet<number> {
   const ports = new Set([DEFAULT_PORT]);
   // A program that sets its title overwrites its command line, and with it what it said of the inspector: any port may be it.
   const program = programName(pid);
-  const isIntact = words.some((word) => /^node/.test(basename(word)) || basename(word) === program);
+  const isIntact = words.some(
+    (word) => basename(word).startsWith('node') || basename(word) === program,
+  );
   if (!isIntact) ports.add(0);
   for (const match of text.matchAll(PORT_OPTION)) ports.add(Number(match[1]));
   return ports;
