@@ -1,20 +1,24 @@
 import { join } from 'node:path';
 import { setTimeout as wait } from 'node:timers/promises';
 import { it } from 'vitest';
+import { median } from '../../src/core/statistics.ts';
 import { interpreters } from '../environments.ts';
-import { startCli } from '../e2e/cli.ts';
+import { type CliRun, parseReport, startCli } from '../e2e/cli.ts';
 import { type Running, startReady } from '../targets/harness.ts';
 import { percent, publish, rowsOf, setting, table } from './measurements.ts';
 
 /*
  * Whether a target gets less done while it is watched: paired differences in the order without, with, with, without (ABBA), so that a
- * drift of the machine cancels, and the same order with nothing attached (A/A) as the noise of the method.
+ * drift of the machine cancels, and the same order with trace stopped throughout (A/A) as the noise of the method. trace stays
+ * attached all the time and is stopped and continued (SIGSTOP, SIGCONT), so that its start-up is in no stretch and stretches can be short.
  */
 
-const QUADS = setting('TRACEWRIGHT_BENCH_QUADS', 5);
-const STRETCH_S = 3;
-/** Start-up of trace, stated apart: neither stretch holds it. */
-const SETTLE_S = 1.5;
+const STRETCH_S = 1;
+/** Quads of one process of the target, watched and not watched in turn: another process has another memory layout. */
+const QUADS_A_PROCESS = 5;
+/** Processes of each target. */
+const RUNS = setting('TRACEWRIGHT_BENCH_RUNS', 3);
+const WARM_UP_S = 3;
 const TARGETS_DIR = join(import.meta.dirname, '..', 'targets');
 
 interface Window {
@@ -55,55 +59,54 @@ function node(shape: string, seconds: number): Promise<Running> {
   ]);
 }
 
+/** The median of the windows of a tenth of a second: a host that takes the machine's core away for a moment makes outliers. */
 function rate(target: Running, from: number, to: number): Rate {
   const windows = target.lines
     .filter((line) => line.startsWith('{'))
     .map((line) => JSON.parse(line) as Window)
     .filter(({ start_ns: start, end_ns: end }) => start >= from && end <= to);
-  const sum = (of: (window: Window) => number): number =>
-    windows.reduce((total, window) => total + of(window), 0);
-  const work = sum((window) => window.work);
   return {
-    wall: work / sum((window) => window.end_ns - window.start_ns),
-    cpu: work / sum((window) => window.cpu_ns),
+    wall: median(windows.map(({ work, start_ns: start, end_ns: end }) => work / (end - start))),
+    cpu: median(windows.map(({ work, cpu_ns: cpu }) => work / cpu)),
   };
 }
 
-/** One quad: how much less was done in the two middle stretches than in the two outer ones. */
-async function quad(target: Running, attached: boolean): Promise<Rate> {
-  const now = (): number => Number(process.hrtime.bigint());
-  const stretch = async (seconds: number): Promise<Rate> => {
-    const from = now();
-    await wait(seconds * 1e3 + 100);
-    return rate(target, from, now());
+/** One quad: how much more was done in its two middle stretches, with trace running if so asked, than in its two outer ones. */
+async function quad(target: Running, trace: CliRun, watched: boolean): Promise<Rate> {
+  const rates: Rate[] = [];
+  for (const middle of [false, true, true, false]) {
+    trace.child.kill(middle && watched ? 'SIGCONT' : 'SIGSTOP');
+    const from = Number(process.hrtime.bigint());
+    await wait(STRETCH_S * 1e3);
+    rates.push(rate(target, from, Number(process.hrtime.bigint())));
+  }
+  const change = (of: (rate: Rate) => number): number => {
+    const [a1, b1, b2, a2] = rates.map(of);
+    return (
+      ((b1 ?? Number.NaN) + (b2 ?? Number.NaN)) / ((a1 ?? Number.NaN) + (a2 ?? Number.NaN)) - 1
+    );
   };
-  const first = await stretch(STRETCH_S);
-  const run = attached
-    ? startCli([
-        'attach',
-        String(target.pid),
-        '-d',
-        String(SETTLE_S + 2 * STRETCH_S + 1),
-        '--no-recording',
-        '--json',
-      ])
-    : undefined;
-  await wait(SETTLE_S * 1e3);
-  const middle = await stretch(2 * STRETCH_S);
-  await (run?.ended ?? wait(1e3));
-  const last = await stretch(STRETCH_S);
-  const change = (of: (rate: Rate) => number): number =>
-    (2 * of(middle)) / (of(first) + of(last)) - 1;
   return { wall: change((one) => one.wall), cpu: change((one) => one.cpu) };
 }
 
-async function measure(start: (seconds: number) => Promise<Running>): Promise<Row> {
-  const target = await start(4 * (4 * STRETCH_S + SETTLE_S + 4));
-  await wait(1e3);
-  const watched = await quad(target, true);
-  const unwatched = await quad(target, false);
+async function measure(start: (seconds: number) => Promise<Running>): Promise<Row[]> {
+  const seconds = 2 * WARM_UP_S + QUADS_A_PROCESS * 2 * 4 * STRETCH_S + 10;
+  const target = await start(seconds);
+  const trace = startCli(['attach', String(target.pid), '-d', '0', '--no-recording', '--json'], {
+    limitS: seconds + 10,
+  });
+  await wait(2 * WARM_UP_S * 1e3);
+  const rows: Row[] = [];
+  while (rows.length < QUADS_A_PROCESS) {
+    const watched = await quad(target, trace, true);
+    rows.push({ watched, unwatched: await quad(target, trace, false) });
+  }
+  trace.child.kill('SIGCONT');
   await target.stop();
-  return { watched, unwatched };
+  const report = parseReport(await trace.ended);
+  if (report.overhead === null || report.overhead.samples < 100)
+    throw new Error('trace did not watch');
+  return rows;
 }
 
 /** Student's t, two-sided 95 %, by degrees of freedom; beyond the table it is the normal's. */
@@ -122,13 +125,14 @@ function interval(values: readonly number[]): string {
 it('lets the target work', async () => {
   const lines: string[][] = [];
   for (const [name, start] of Object.entries(CASES)) {
-    const rows = await rowsOf(`throughput-${name.split(',')[0] ?? name}`, QUADS, () =>
+    const runs = await rowsOf(`throughput-quads-${name.split(',')[0] ?? name}`, RUNS, () =>
       measure(start),
     );
+    const rows = runs.flat();
     for (const kind of ['watched', 'unwatched'] as const) {
       lines.push([
         name,
-        kind === 'watched' ? 'ABBA, attached in the middle' : 'A/A, nothing attached',
+        kind === 'watched' ? 'ABBA, trace runs in the middle' : 'A/A, trace stopped throughout',
         interval(rows.map((row) => row[kind].cpu)),
         interval(rows.map((row) => row[kind].wall)),
         String(rows.length),
@@ -137,7 +141,7 @@ it('lets the target work', async () => {
   }
   publish(
     'Throughput of a saturated target',
-    `Integer work of a target, change in the middle of without, with, with, without; stretches of ${STRETCH_S} s. Mean with its 95 % interval (Student's t over quads).
+    `Integer work of a target, change in the middle of without, with, with, without; stretches of ${STRETCH_S} s, ${QUADS_A_PROCESS} quads a process. trace is attached throughout and stopped (SIGSTOP) where the table says without. Each stretch counts by the median of its windows of a tenth of a second. Mean with its 95 % interval (Student's t over quads).
 
 ${table(['target', 'what', 'work per CPU-second', 'work per second', 'quads'], lines)}`,
   );

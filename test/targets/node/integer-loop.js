@@ -1,9 +1,9 @@
 import { readFileSync } from 'node:fs';
 import { parseArgs } from 'node:util';
 
-/* The Node counterpart of integer_loop.py: work done per window of a quarter second, as JSON Lines. */
+/* The Node counterpart of integer_loop.py: work done per window of a tenth of a second, as JSON Lines. */
 
-const WINDOW_NS = 250_000_000;
+const WINDOW_NS = 100_000_000;
 const CHUNK = 500_000;
 
 const { values: flags } = parseArgs({
