@@ -8,9 +8,12 @@ Usage:
 
 Reads a running Python or Node process from outside for ten seconds and reports
 each stretch of at least 50 ms in which its event loop stood still: in which
-function, how often, how long, and what share of the time that was. The process
-needs no restart and no preparation. trace only reads: it writes nothing into
-the process, executes nothing in it, sends it no signal and never stops it.
+function, how often, how long, and what share of the time that was; and what
+grows without levelling off (descriptors, sockets, threads; memory in runs of a
+minute or more). The process needs no restart and no preparation. trace only
+reads: it writes nothing into the process, executes none of its own code in it,
+sends it no signal and never stops it. Where a Node inspector is open already,
+V8's profiler is started through it (--max-pause).
 
 What can be seen depends on the runtime and on permission. Whatever cannot be
 seen is said first, with the reason and with what would make it visible:
