@@ -114,10 +114,10 @@ export function score(input: ScoreInput): Score {
   };
 }
 
-/** Made by the scheduler, not by the function: without a notable wait for a core it would have been under the threshold. */
+/** Made by the scheduler, not by the function: without a notable wait for a core it would have been under what must be found. */
 function isStarved({ start, end, wait }: TruthBlock): boolean {
   const length = end - start;
-  return length >= THRESHOLD && length - wait < THRESHOLD && wait >= STARVED_SHARE * length;
+  return length >= THRESHOLD && length - wait < CERTAIN && wait >= STARVED_SHARE * length;
 }
 
 function judge(block: TruthBlock, when: Interval, spans: readonly SeenSpan[]): Judged {

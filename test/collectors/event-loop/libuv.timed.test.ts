@@ -108,7 +108,8 @@ describe.each(await nodes())('the main loop of Node $version', ({ path }) => {
       const before = watched.readings.findLast(({ at }) => at <= turn.startMin);
       const after = watched.readings.find(({ at }) => at >= turn.endMax);
       const starved = (after?.waited ?? 0) - (before?.waited ?? 0);
-      expect(turn.endMin - turn.startMax - starved, JSON.stringify(turn)).toBeLessThan(0.03);
+      // What the hypervisor takes is in nobody's count: the bar is the threshold from which a turn is called a block.
+      expect(turn.endMin - turn.startMax - starved, JSON.stringify(turn)).toBeLessThan(0.05);
     }
   });
 
