@@ -124,7 +124,7 @@ describe.concurrent('a run that ends by itself', () => {
       freshRecording(),
     ]);
     expect(run.code).toBe(0);
-    expect(parseReport(run).findings).toEqual([]);
+    expect(verdicts(parseReport(run))).toEqual([]);
   });
 
   it('keeps nothing on disk with --no-recording', async (context) => {
@@ -160,7 +160,9 @@ describe.concurrent('an interrupted run', () => {
     run.child.kill('SIGINT');
     const ended = await run.ended;
     expect(ended.code).toBe(130);
-    expect(parseReport(ended)).toMatchObject({ interrupted: true, findings: [{ code: 'TRC101' }] });
+    const report = parseReport(ended);
+    expect(report.interrupted).toBe(true);
+    expect(verdicts(report)).toMatchObject([{ code: 'TRC101' }]);
     expect((await runCli(['show', path])).code).toBe(1);
     expectUntouched(target);
   });
@@ -173,7 +175,7 @@ describe.concurrent('an interrupted run', () => {
     run.child.kill('SIGINT');
     const ended = await run.ended;
     expect(ended.code).toBe(1);
-    expect(parseReport(ended).findings).toMatchObject([{ code: 'TRC101' }]);
+    expect(verdicts(parseReport(ended))).toMatchObject([{ code: 'TRC101' }]);
   });
 
   it('ends with 143 on SIGTERM, with what it has', async (context) => {
@@ -184,7 +186,9 @@ describe.concurrent('an interrupted run', () => {
     run.child.kill('SIGTERM');
     const ended = await run.ended;
     expect(ended.code).toBe(143);
-    expect(parseReport(ended)).toMatchObject({ interrupted: true, findings: [{ code: 'TRC101' }] });
+    const report = parseReport(ended);
+    expect(report.interrupted).toBe(true);
+    expect(verdicts(report)).toMatchObject([{ code: 'TRC101' }]);
   });
 
   it('leaves a readable recording and an untouched target when it is killed', async (context) => {
@@ -197,11 +201,11 @@ describe.concurrent('an interrupted run', () => {
     expectUntouched(target);
     const shown = await runCli(['show', path, '--json']);
     expect(shown.code).toBe(1);
-    expect(parseReport(shown).findings).toMatchObject([{ code: 'TRC101' }]);
+    expect(verdicts(parseReport(shown))).toMatchObject([{ code: 'TRC101' }]);
   });
 
   it('says that the target ended, and reports what it saw until then', async (context) => {
-    const target = await faultyTarget(context, { seconds: 4, reps: 10 });
+    const target = await faultyTarget(context, { seconds: 6 });
     const run = await runCli([
       'attach',
       String(target.pid),
@@ -256,7 +260,7 @@ describe.concurrent('output that cannot be written', () => {
     const script = `ulimit -f 8; exec "$0" "$1" attach ${target.pid} -d 4 --json -o "${path}"`;
     const run = await runShell(script, [process.execPath, MAIN]);
     expect(run.stderr).not.toContain('bug in trace');
-    expect(parseReport({ ...run, signal: null }).findings).toMatchObject([{ code: 'TRC101' }]);
+    expect(verdicts(parseReport({ ...run, signal: null }))).toMatchObject([{ code: 'TRC101' }]);
     expect(run.stderr + run.stdout).toMatch(/EFBIG|too large|full|stopped/i);
   });
 });

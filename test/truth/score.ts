@@ -51,6 +51,8 @@ export interface Score {
   readonly atLeast60: Tally;
   readonly from50to60: Tally;
   readonly below50: Tally;
+  /** The blocks of 60 ms and more that were not found, for whoever wants to know why. */
+  readonly missed: readonly TruthBlock[];
   /** Blocks that overlap a recorded gap, and blocks that would not have lasted but for the wait for a core: in none of the tallies. */
   readonly inGap: number;
   readonly starvedBlocks: number;
@@ -103,6 +105,9 @@ export function score(input: ScoreInput): Score {
     atLeast60: tally(judged.filter(({ length }) => length >= CERTAIN)),
     from50to60: tally(judged.filter(({ length }) => length >= THRESHOLD && length < CERTAIN)),
     below50: tally(judged.filter(({ length }) => length < THRESHOLD)),
+    missed: judged
+      .filter(({ length, span }) => length >= CERTAIN && span === undefined)
+      .map(({ block }) => block),
     inGap: inGap.length,
     starvedBlocks: starved.length,
     falseSpans: input.spans.filter(
