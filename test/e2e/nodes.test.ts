@@ -19,11 +19,8 @@ const PLAN = {
 const folder = mkdtempSync(join(tmpdir(), 'tracewright-nodes-'));
 afterAll(() => rmSync(folder, { recursive: true, force: true }));
 
-describe.concurrent.each(await nodes())('Node $version', ({ path, version }) => {
-  it.each([
-    ['idle', false],
-    ['saturated', true],
-  ])('as an %s target has its blocks found', async (_, saturated) => {
+describe.each(await nodes())('Node $version', ({ path, version }) => {
+  async function expectBlocksFound(saturated: boolean): Promise<void> {
     const { run, report, score } = await watchTarget('node-http', {
       ...PLAN,
       saturated,
@@ -31,12 +28,14 @@ describe.concurrent.each(await nodes())('Node $version', ({ path, version }) => 
     });
     expect(report.targets).toMatchObject([{ runtime: 'node', runtime_version: version }]);
     expect(score.atLeast60.n).toBeGreaterThan(0);
-    expect(score.atLeast60.found).toBe(score.atLeast60.n);
+    expect(score.missed).toEqual([]);
     expect(score.falseSpans).toEqual([]);
     expect(run.code).toBe(1);
-  });
+  }
 
-  it('runs trace', async () => {
+  it.concurrent('as an idle target has its blocks found', () => expectBlocksFound(false));
+
+  it.concurrent('runs trace', async () => {
     const target = await startTarget('asyncio', {
       kinds: ['sleep'],
       durations: [80],
@@ -55,4 +54,7 @@ describe.concurrent.each(await nodes())('Node $version', ({ path, version }) => 
       await target.stop();
     }
   });
+
+  // By itself: it wants a core.
+  it('as a saturated target has its blocks found', () => expectBlocksFound(true));
 });
