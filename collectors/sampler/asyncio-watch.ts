@@ -23,6 +23,12 @@ export interface RunOnceProbe {
  */
 const CLOCK_TOLERANCE: Seconds = 0.001;
 
+/**
+ * A callback that runs when we begin may have run for this long. Later the sample before bounds it: an older stamp is the remains of a
+ * freed float (one such made a block of 51 minutes out of an idle loop).
+ */
+const FIRST_LIMIT: Seconds = 60;
+
 /** A callback whose frame cannot be read for this long counts as ended: two to three sampling periods would still be chance. */
 const LOST_LIMIT: Seconds = 0.1;
 
@@ -139,8 +145,8 @@ export class AsyncioWatch implements TurnWatch {
   }
 
   #stampIsSane(): boolean {
-    return (
-      this.#turnStart <= this.#first + CLOCK_TOLERANCE && this.#turnStart >= this.#before - 3600
-    );
+    const isFirstSample = this.#before === this.#first;
+    const earliest = isFirstSample ? this.#first - FIRST_LIMIT : this.#before - CLOCK_TOLERANCE;
+    return this.#turnStart <= this.#first + CLOCK_TOLERANCE && this.#turnStart >= earliest;
   }
 }

@@ -19,6 +19,8 @@ const MIDDLE_SHARE: number = 0.9;
  * threshold, caught between samples 12 ms apart, is still seen for 36 of its 50 ms.
  */
 const SEEN_SHARE: number = 0.5;
+/** Every wake-up waits a little; only from this share of a turn on can the wait be what made it long. */
+const NOTABLE_WAIT: number = 0.1;
 /** A turn that waited for a core this much of its time is called starved where the exact part cannot be told. */
 const STARVED_SHARE: number = 0.5;
 /** A reading of the kernel's counts this old still stands for "the sample before". */
@@ -206,7 +208,7 @@ export class LoopObserver {
     // What was credited between the sample before and that one may belong to it too; it decides where waiting was most of the turn.
     const atMost = Math.min(longest, Math.max(0, wait - (block?.waitBefore ?? this.#second.wait)));
     const starved =
-      longest - waited < this.#threshold ||
+      (longest - waited < this.#threshold && waited >= longest * NOTABLE_WAIT) ||
       (longest - atMost < this.#threshold && atMost >= longest * STARVED_SHARE);
     return {
       thread: this.thread,

@@ -97,4 +97,15 @@ describe('AsyncioWatch', () => {
     ]);
     expect(seen[2]?.age).toBeCloseTo(0.012, 9);
   });
+
+  it('distrusts a stamp from before the sample that saw the loop idle: a freed float', () => {
+    const seen = play([
+      [3000, IDLE],
+      [3000.012, running(9, 0, 0.5)],
+      [3000.024, IDLE],
+    ]);
+    const closed = seen[2]?.closed ?? expect.fail('not closed');
+    expect(closed.endMin - closed.startMax).toBe(0);
+    expect(closed.startMin).toBe(3000);
+  });
 });
