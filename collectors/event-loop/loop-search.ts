@@ -1,5 +1,5 @@
 import { monotonicNow } from '../../src/core/clock.ts';
-import { parseSyscall } from '../../src/platform/proc-parse.ts';
+import { epollDescriptor, parseSyscall } from '../../src/platform/proc-parse.ts';
 import { readProc } from '../../src/platform/proc.ts';
 import { MemoryError, readMaps, type ProcessMemory } from '../../src/platform/memory.ts';
 import { LOOP_BYTES, isPointer, parseLoopHead } from './libuv-layout.ts';
@@ -11,8 +11,6 @@ import { openLoopAt } from './libuv.ts';
  * `uv__io_poll` keep its address there. Each try is bounded and costs about a millisecond at most; the caller makes them until one succeeds.
  */
 
-/** x86-64 numbers of epoll_wait, epoll_pwait, epoll_pwait2: their first argument is the epoll descriptor. */
-const EPOLL_CALLS: ReadonlySet<number> = new Set([232, 281, 441]);
 const PAGE = 4096;
 /** The upper half of the highest user-space address. */
 const HIGHEST_WORD = 0x7fff;
@@ -118,8 +116,8 @@ class StackSearch implements LoopSearch {
     if (call.kind !== 'running') {
       const here = call.stackPointer;
       this.#stack = this.#writable.find(({ start, end }) => start <= here && here < end) ?? null;
-      if (call.kind === 'syscall' && EPOLL_CALLS.has(call.number)) {
-        const backendFd = call.arguments[0] ?? null;
+      const backendFd = epollDescriptor(call);
+      if (backendFd !== null) {
         const from = here - (here % PAGE);
         for (let page = 0; page < POLL_STACK_PAGES && this.#found === null; page++)
           this.#scan(from + page * PAGE, backendFd);

@@ -1,12 +1,10 @@
 import type { Seconds } from '../../src/core/types.ts';
 import { KeptFile } from '../../src/platform/proc-kept-file.ts';
-import { parseSyscall } from '../../src/platform/proc-parse.ts';
+import { epollDescriptor, parseSyscall } from '../../src/platform/proc-parse.ts';
 import type { LoopProbe } from '../event-loop/loop-probe.ts';
 import { LoopTurns } from '../event-loop/loop-turn.ts';
 import type { LoopKind, Turn, TurnWatch } from './turn-watch.ts';
 
-/** epoll_wait, epoll_pwait, epoll_pwait2 on x86_64; the descriptor is their first argument. */
-const EPOLL_CALLS: ReadonlySet<number> = new Set([232, 281, 441]);
 /** Unreadable for this many samples in a row, the loop counts as ended. */
 const LOST_LIMIT = 8;
 /** Turns are kept from this share of the threshold on: the observer decides which of them are blocks. */
@@ -89,11 +87,6 @@ export class LibuvWatch implements TurnWatch {
 
   #isInPoll(file: KeptFile): boolean {
     const text = file.text();
-    const call = text === null ? null : parseSyscall(text);
-    return (
-      call?.kind === 'syscall' &&
-      EPOLL_CALLS.has(call.number) &&
-      call.arguments[0] === this.#probe.backendFd
-    );
+    return text !== null && epollDescriptor(parseSyscall(text)) === this.#probe.backendFd;
   }
 }

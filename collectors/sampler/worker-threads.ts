@@ -1,8 +1,6 @@
-import { parseSyscall } from '../../src/platform/proc-parse.ts';
+import { epollDescriptor, parseSyscall } from '../../src/platform/proc-parse.ts';
 import { readProc, threadIds } from '../../src/platform/proc.ts';
 
-/** epoll_wait, epoll_pwait, epoll_pwait2 on x86_64. */
-const EPOLL_CALLS: ReadonlySet<number> = new Set([232, 281, 441]);
 /** Threads looked at in one go; a Node process has about ten of its own and one a worker. */
 const LOOK_LIMIT = 64;
 
@@ -13,6 +11,6 @@ export function threadsInEpoll(pid: number): readonly number[] {
     .slice(0, LOOK_LIMIT)
     .filter((tid) => {
       const call = parseSyscall(readProc(`/proc/${pid}/task/${tid}/syscall`) ?? '');
-      return call?.kind === 'syscall' && EPOLL_CALLS.has(call.number);
+      return epollDescriptor(call) !== null;
     });
 }

@@ -229,6 +229,15 @@ export function parseSyscall(text: string): ProcSyscall | null {
   return { kind: 'syscall', number, arguments: words.slice(0, -2), stackPointer };
 }
 
+/** epoll_wait, epoll_pwait, epoll_pwait2 on x86-64 (arch/x86/entry/syscalls/syscall_64.tbl). */
+const EPOLL_CALLS: ReadonlySet<number> = new Set([232, 281, 441]);
+
+/** The epoll descriptor that a thread is parked on: the first argument of its call; null when it is not in such a call. */
+export function epollDescriptor(call: ProcSyscall | null): number | null {
+  if (call?.kind !== 'syscall' || !EPOLL_CALLS.has(call.number)) return null;
+  return call.arguments[0] ?? null;
+}
+
 function wholeNumber(text: string | undefined): number {
   const value = Number(text ?? 0);
   return Number.isFinite(value) ? value : 0;
