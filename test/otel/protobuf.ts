@@ -1,28 +1,42 @@
-import protobuf from 'protobufjs';
-import { join } from 'node:path';
+import { createRequire } from 'node:module';
 
-/** OTLP requests decoded by protobufjs from the official .proto files: nothing of ours is involved. */
+/**
+ * OTLP requests decoded by what protobufjs generated from the official .proto files, as OpenTelemetry's own package carries it:
+ * nothing of ours is involved.
+ */
 
 export type Signal = 'traces' | 'metrics' | 'logs';
 
-const PROTO_DIRECTORY = join(import.meta.dirname, 'proto');
-const SERVICES: Readonly<Record<Signal, readonly [file: string, message: string]>> = {
+const SERVICES: Readonly<Record<Signal, readonly [namespace: string, message: string]>> = {
   traces: ['trace', 'Trace'],
   metrics: ['metrics', 'Metrics'],
   logs: ['logs', 'Logs'],
 };
 
-const root = new protobuf.Root();
-root.resolvePath = (_origin, target) => join(PROTO_DIRECTORY, target);
-root.loadSync(
-  Object.values(SERVICES).map(
-    ([file]) => `opentelemetry/proto/collector/${file}/v1/${file}_service.proto`,
-  ),
-);
+/** A message class that protobufjs generated. */
+interface MessageType {
+  decode(bytes: Uint8Array): object;
+  fromObject(value: object): object;
+  toObject(message: object, options: { longs: typeof String; json: boolean }): unknown;
+  encode(message: object): { finish(): Uint8Array };
+}
+type Namespace = Readonly<Record<string, Readonly<Record<string, MessageType>>>>;
+interface Generated {
+  readonly opentelemetry: {
+    readonly proto: { readonly collector: Readonly<Record<string, Namespace>> };
+  };
+}
 
-function typeOf(signal: Signal, part: 'Request' | 'Response'): protobuf.Type {
-  const [file, message] = SERVICES[signal];
-  return root.lookupType(`opentelemetry.proto.collector.${file}.v1.Export${message}Service${part}`);
+// 0.213 is the last line that has it (docs/dependencies.md).
+const { opentelemetry } = createRequire(import.meta.url)(
+  '@opentelemetry/otlp-transformer/build/src/generated/root.js',
+) as Generated;
+
+function typeOf(signal: Signal, part: 'Request' | 'Response'): MessageType {
+  const [namespace, message] = SERVICES[signal];
+  const type = opentelemetry.proto.collector[namespace]?.['v1']?.[`Export${message}Service${part}`];
+  if (type === undefined) throw new Error(`no Export${message}Service${part}`);
+  return type;
 }
 
 /** A request as an OTLP/JSON object: ids hex, 64-bit integers decimal strings. */
