@@ -3,7 +3,7 @@ import { createHash } from 'node:crypto';
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { mkdir, mkdtemp, rename, rm } from 'node:fs/promises';
 import { homedir } from 'node:os';
-import { delimiter, join } from 'node:path';
+import { basename, delimiter, join } from 'node:path';
 import { promisify } from 'node:util';
 
 const run = promisify(execFile);
@@ -27,18 +27,48 @@ export function cacheFolder(): string {
 }
 
 /**
- * A virtual environment with these packages at the versions of `test/requirements.txt`, made on first use and kept in the cache.
- * Safe to call from several test processes at once. What cannot be installed is an error: a test is not skipped for it.
+ * A folder of the cache that `make` fills once: in a temporary one beside it, which gets the name when it is whole, so that
+ * several processes may ask for it at once and none sees half of it.
+ */
+export async function keptFolder(
+  name: string,
+  make: (folder: string) => Promise<void>,
+): Promise<string> {
+  const folder = join(cacheFolder(), name);
+  if (existsSync(folder)) return folder;
+  await mkdir(cacheFolder(), { recursive: true });
+  const making = await mkdtemp(`${folder}.`);
+  try {
+    await make(making);
+    await rename(making, folder).catch((error: unknown) => {
+      if (!existsSync(folder)) throw error; // another process was first: the same bytes
+    });
+  } finally {
+    await rm(making, { recursive: true, force: true });
+  }
+  return folder;
+}
+
+/** Installs npm packages (`name@version`) into a folder of their own. */
+export async function installPackages(folder: string, packages: readonly string[]): Promise<void> {
+  const flags = ['--prefix', folder, '--no-save', '--no-audit', '--no-fund'];
+  await run('npm', ['install', ...flags, ...packages], { timeout: INSTALL_TIMEOUT_MS });
+}
+
+/**
+ * A virtual environment with these packages at the versions of `test/requirements.txt` (or another such file), made on first use and kept
+ * in the cache. Safe to call from several test processes at once. What cannot be installed is an error: a test is not skipped for it.
  */
 export async function pythonEnvironment(
   requirements: readonly string[],
   python: string = defaultPython(),
+  pinned: string = PINS,
 ): Promise<{ python: string; bin: string }> {
-  const pins = readFileSync(PINS, 'utf8');
+  const pins = readFileSync(pinned, 'utf8');
   const names = [...requirements].toSorted();
   for (const name of names) {
     if (!new RegExp(`^${name}==`, 'm').test(pins))
-      throw new Error(`test/requirements.txt has no pin for ${name}`);
+      throw new Error(`${basename(pinned)} has no pin for ${name}`);
   }
   const { path, version } = identify(python);
   const hash = createHash('sha256')
@@ -48,7 +78,7 @@ export async function pythonEnvironment(
   const folder = join(cacheFolder(), `venv-${version}-${hash}`);
   const bin = join(folder, 'bin');
   if (!existsSync(join(folder, 'complete'))) {
-    await run(path, [MAKER, folder, PINS, ...names], { timeout: INSTALL_TIMEOUT_MS });
+    await run(path, [MAKER, folder, pinned, ...names], { timeout: INSTALL_TIMEOUT_MS });
   }
   return { python: join(bin, 'python'), bin };
 }
@@ -68,35 +98,10 @@ export async function nodeEnvironment(line: string): Promise<{ node: string; ver
   if (version === undefined)
     throw new Error(`no pin for Node ${line}; NODE_PINS has ${Object.keys(NODE_PINS).join(', ')}`);
   const name = `node-linux-${process.arch}`;
-  const folder = join(cacheFolder(), `node-${version}-${process.arch}`);
-  const node = join(folder, 'node_modules', name, 'bin', 'node');
-  if (!existsSync(node)) {
-    await mkdir(cacheFolder(), { recursive: true });
-    const making = await mkdtemp(`${folder}.`);
-    try {
-      await run(
-        'npm',
-        [
-          'install',
-          '--prefix',
-          making,
-          '--no-save',
-          '--no-audit',
-          '--no-fund',
-          `${name}@${version}`,
-        ],
-        {
-          timeout: INSTALL_TIMEOUT_MS,
-        },
-      );
-      await rename(making, folder).catch((error: unknown) => {
-        if (!existsSync(node)) throw error; // another process was first: the same bytes
-      });
-    } finally {
-      await rm(making, { recursive: true, force: true });
-    }
-  }
-  return { node, version };
+  const folder = await keptFolder(`node-${version}-${process.arch}`, (making) =>
+    installPackages(making, [`${name}@${version}`]),
+  );
+  return { node: join(folder, 'node_modules', name, 'bin', 'node'), version };
 }
 
 /**

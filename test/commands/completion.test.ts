@@ -1,4 +1,4 @@
-import { execFileSync, spawnSync } from 'node:child_process';
+import { execFileSync } from 'node:child_process';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -6,12 +6,13 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { main } from '../../src/cli.ts';
 import { flagsOf } from '../../src/commands/command-line.ts';
 import { completionModel, descriptionsIn } from '../../src/commands/completion-model.ts';
-import { SHELLS, type Shell } from '../../src/commands/completion-options.ts';
+import { SHELLS } from '../../src/commands/completion-options.ts';
 import { VERBS } from '../../src/commands/registry.ts';
 import { start } from '../platform/processes.ts';
+import { program } from '../programs.ts';
 import { fakeEnvironment } from './fake-environment.ts';
 
-/* Each script is sourced and asked in its own shell where that is installed; what a missing shell leaves untested is skipped by name. */
+/* Each script is sourced and asked in its own shell: a full run installs one that is missing, `npm test` alone leaves its tests out by name. */
 
 const folder = mkdtempSync(join(tmpdir(), 'tracewright-completion-'));
 afterAll(() => rmSync(folder, { recursive: true, force: true }));
@@ -26,20 +27,27 @@ beforeAll(async () => {
   for (const shell of SHELLS) writeFileSync(join(folder, shell), await script(shell));
 });
 
-const lacks = (shell: Shell) => spawnSync(shell, ['-c', 'true']).status !== 0;
+const [bash, fish, zsh] = await Promise.all([program('bash'), program('fish'), program('zsh')]);
 const verbNames = [...VERBS.map(({ name }) => name), 'help'];
 
 /** What bash would offer for the last of these words. */
 function bashOffers(...line: readonly string[]): string[] {
   const ask = `source "$1"; shift; COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1)); _trace; printf '%s\\n' "\${COMPREPLY[@]}"`;
-  const out = execFileSync('bash', ['--norc', '-c', ask, 'bash', join(folder, 'bash'), ...line]);
+  const out = execFileSync(bash.path(), [
+    '--norc',
+    '-c',
+    ask,
+    'bash',
+    join(folder, 'bash'),
+    ...line,
+  ]);
   return out.toString().split('\n').filter(Boolean);
 }
 
 /** What fish would offer for this line, without the descriptions. */
 function fishOffers(line: string): string[] {
   const ask = `source '${join(folder, 'fish')}'; complete -C '${line}'`;
-  const out = execFileSync('fish', ['--no-config', '-c', ask], {
+  const out = execFileSync(fish.path(), ['--no-config', '-c', ask], {
     env: { ...process.env, HOME: folder, XDG_CONFIG_HOME: folder, XDG_DATA_HOME: folder },
   });
   return out
@@ -59,7 +67,7 @@ function zshShows(line: string, wanted: string): void {
     zpty -w -n z "$2"$'\\t'
     zpty -r -m z out "*$3*"
     zpty -d z`;
-  execFileSync('zsh', ['-f', '-c', drive, 'zsh', join(folder, 'zsh'), line, wanted], {
+  execFileSync(zsh.path(), ['-f', '-c', drive, 'zsh', join(folder, 'zsh'), line, wanted], {
     timeout: 15_000,
   });
 }
@@ -117,7 +125,7 @@ describe('any script', () => {
   });
 });
 
-describe.skipIf(lacks('bash'))('in bash (needs bash)', () => {
+describe.runIf(bash.isWanted)('in bash (needs bash)', () => {
   it('completes verbs, and flags of the verb that was typed', async () => {
     expect(bashOffers('trace', '').toSorted()).toEqual(verbNames.toSorted());
     expect(bashOffers('trace', '-q', 'doc')).toEqual(['doctor']);
@@ -149,7 +157,7 @@ describe.skipIf(lacks('bash'))('in bash (needs bash)', () => {
   });
 });
 
-describe.skipIf(lacks('fish'))('in fish (needs fish)', () => {
+describe.runIf(fish.isWanted)('in fish (needs fish)', () => {
   it('completes verbs, flags, values and processes', async () => {
     expect(fishOffers('trace ').toSorted()).toEqual(verbNames.toSorted());
     for (const verb of VERBS) {
@@ -168,9 +176,9 @@ describe.skipIf(lacks('fish'))('in fish (needs fish)', () => {
   });
 });
 
-describe.skipIf(lacks('zsh'))('in zsh (needs zsh)', () => {
+describe.runIf(zsh.isWanted)('in zsh (needs zsh)', () => {
   it('parses', () => {
-    expect(spawnSync('zsh', ['-n', join(folder, 'zsh')]).status).toBe(0);
+    execFileSync(zsh.path(), ['-n', join(folder, 'zsh')]);
   });
 
   it('completes verbs, flags and values on a terminal', () => {

@@ -20,14 +20,17 @@ import { dirname, join } from 'node:path';
 import { Ajv2020 } from 'ajv/dist/2020.js';
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
 import { start, until } from '../platform/processes.ts';
+import { canRun, program } from '../programs.ts';
 import { MAIN } from './cli.ts';
 
 /*
  * The built program where rights are really given up: another user, a capability dropped, namespaces, a /proc that hides, Yama by its
- * sysctl where the machine has one that may be set. What cannot be made without root is skipped by name.
+ * sysctl where the machine has one that may be set. What cannot be made without root is skipped by name; for a missing program see
+ * test/programs.ts.
  */
 
 const isRoot = process.getuid?.() === 0;
+const [sudo, strace] = await Promise.all([program('sudo'), program('strace')]);
 const NOBODY = 65_534;
 const YAMA = '/proc/sys/kernel/yama/ptrace_scope';
 
@@ -89,11 +92,6 @@ function doctor(args: readonly (string | number)[], { behind = [], env, ...as }:
   const checks = Object.fromEntries(document.checks.map((check) => [check.name, check]));
   expect(Object.keys(checks)).toHaveLength(document.checks.length);
   return { code: 0, stderr: run.stderr, pid: document.pid, checks };
-}
-
-function works(...words: readonly string[]): boolean {
-  const [command = 'true', ...args] = words;
-  return spawnSync(command, args, { stdio: 'ignore' }).status === 0;
 }
 
 /**
@@ -158,7 +156,7 @@ describe('trace doctor, of the machine', () => {
     expect(checks['capabilities']?.remedy).toContain(`'${main}' doctor`);
   });
 
-  it.skipIf(!works(...asRoot, 'setpriv', '--version'))(
+  it.skipIf(!canRun(...asRoot, 'setpriv', '--version'))(
     'sees that CAP_SYS_PTRACE was dropped for good, and which are left (needs root or user namespaces)',
     () => {
       const behind = [...asRoot, 'setpriv', '--inh-caps=-sys_ptrace', '--bounding-set=-sys_ptrace'];
@@ -169,7 +167,7 @@ describe('trace doctor, of the machine', () => {
     },
   );
 
-  it.skipIf(!works('unshare', '--user', '--map-root-user', 'true'))(
+  it.skipIf(!canRun('unshare', '--user', '--map-root-user', 'true'))(
     'does not take root of a user namespace for root (needs user namespaces)',
     () => {
       const behind = ['unshare', '--user', '--map-root-user'];
@@ -182,7 +180,7 @@ describe('trace doctor, of the machine', () => {
     },
   );
 
-  it.skipIf(!works('unshare', ...asRoot.slice(1), '--pid', '--fork', '--mount-proc', 'true'))(
+  it.skipIf(!canRun('unshare', ...asRoot.slice(1), '--pid', '--fork', '--mount-proc', 'true'))(
     'knows a container by its pid namespace (needs root or user namespaces)',
     () => {
       const behind = ['unshare', ...asRoot.slice(1), '--pid', '--fork', '--mount-proc'];
@@ -200,7 +198,7 @@ describe('trace doctor, of the machine', () => {
     expect(container?.remedy).toContain('kubectl debug');
   });
 
-  it.skipIf(!isRoot || !works('unshare', '--mount', 'true'))(
+  it.skipIf(!isRoot || !canRun('unshare', '--mount', 'true'))(
     'notices a /proc that hides the processes of others (needs root)',
     () => {
       const hide = `mount -t proc -o hidepid=2 proc /proc && exec setpriv --reuid=${NOBODY} --regid=${NOBODY} --clear-groups "$@"`;
@@ -374,26 +372,23 @@ describe('sudo', () => {
     },
   );
 
-  it.skipIf(!isRoot || !works('sudo', '-n', 'true'))(
-    'itself runs that command (needs root and sudo)',
-    async () => {
-      const pid = await foreign();
-      const denied = spawnSync(
-        node,
-        [main, 'attach', String(pid), '-d', '1', '--no-recording', '--json'],
-        {
-          ...nobody,
-          cwd: folder,
-          env: {},
-          encoding: 'utf8',
-        },
-      );
-      const [, hint = ''] = /^trace: {5}(sudo .*?) +# this time only$/m.exec(denied.stderr) ?? [];
-      const run = bare(hint, { PATH: '/usr/bin:/bin' });
-      expect(run.status).toBe(0);
-      expect(JSON.parse(run.stdout)).toMatchObject({ targets: [{ pid }] });
-    },
-  );
+  it.runIf(isRoot && sudo.isWanted)('itself runs that command (needs root and sudo)', async () => {
+    const pid = await foreign();
+    const denied = spawnSync(
+      node,
+      [main, 'attach', String(pid), '-d', '1', '--no-recording', '--json'],
+      {
+        ...nobody,
+        cwd: folder,
+        env: {},
+        encoding: 'utf8',
+      },
+    );
+    const [, hint = ''] = /^trace: {5}(sudo .*?) +# this time only$/m.exec(denied.stderr) ?? [];
+    const run = bare(hint, { PATH: `${dirname(sudo.path())}:/usr/bin:/bin` });
+    expect({ code: run.status, stderr: run.stderr }).toMatchObject({ code: 0 });
+    expect(JSON.parse(run.stdout)).toMatchObject({ targets: [{ pid }] });
+  });
 
   it.skipIf(!isRoot)(
     'leaves recordings that belong to the caller, with every folder made for them (needs root)',
@@ -420,10 +415,10 @@ describe('sudo', () => {
 
 /** A debugger stands between: one process that traces another. */
 describe('a process that is traced already', () => {
-  it.skipIf(!works('strace', '-V'))('is named with its tracer (needs strace)', async () => {
+  it.runIf(strace.isWanted)('is named with its tracer (needs strace)', async () => {
     const { pid } = await start('/bin/sh', ['-c', 'echo; exec sleep 60']);
-    const strace = spawn('strace', ['-p', String(pid)], { stdio: 'ignore' });
-    onTestFinished(() => void strace.kill('SIGKILL'));
+    const tracer = spawn(strace.path(), ['-p', String(pid)], { stdio: 'ignore' });
+    onTestFinished(() => void tracer.kill('SIGKILL'));
     await until(() => !/^TracerPid:\s+0$/m.test(readFileSync(`/proc/${pid}/status`, 'utf8')));
     expect(doctor([pid]).checks['target-traced']).toMatchObject({
       status: 'limited',

@@ -12,6 +12,7 @@ import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
+import { canRun } from '../programs.ts';
 import { type Ended, MAIN, parseReport } from './cli.ts';
 
 /*
@@ -115,12 +116,6 @@ function commOf(pid: number): string {
   return readFileSync(`/proc/${pid}/comm`, 'utf8').trim();
 }
 
-/** Whether a command can be run here at all (`unshare` and `setpriv` need rights that a container may withhold). */
-function works(...words: readonly string[]): boolean {
-  const [command = 'true', ...args] = words;
-  return spawnSync(command, args, { stdio: 'ignore' }).status === 0;
-}
-
 /** Root here or, for who is not, root of a user namespace: holds every capability over what it starts. */
 const asRoot: readonly string[] = isRoot ? [] : ['unshare', '--user', '--map-root-user'];
 
@@ -197,7 +192,7 @@ describe('a process of the same user', () => {
     expect(judged.access.messages.join('\n')).toContain('not dumpable');
   });
 
-  it.skipIf(!works(...asRoot, 'setpriv', '--version'))(
+  it.skipIf(!canRun(...asRoot, 'setpriv', '--version'))(
     'is closed to a root without CAP_SYS_PTRACE, for the capabilities it holds (needs root or user namespaces)',
     () => {
       const drop = 'setpriv --inh-caps=-sys_ptrace --bounding-set=-sys_ptrace';
@@ -221,7 +216,7 @@ describe('a process of the same user', () => {
 });
 
 describe('namespaces', () => {
-  it.skipIf(!works('unshare', '--user', '--map-root-user', 'true'))(
+  it.skipIf(!canRun('unshare', '--user', '--map-root-user', 'true'))(
     'a capability of a nested user namespace does not reach out of it (needs user namespaces)',
     async () => {
       // Root in a rootless container: every capability, and none over the machine's own processes.
@@ -233,7 +228,7 @@ describe('namespaces', () => {
     },
   );
 
-  it.skipIf(!isRoot || !works('unshare', '--mount', 'true'))(
+  it.skipIf(!isRoot || !canRun('unshare', '--mount', 'true'))(
     'a /proc that hides the processes of others is named when one is not found (needs root)',
     async () => {
       const pid = await sleeper();
@@ -246,7 +241,7 @@ describe('namespaces', () => {
     },
   );
 
-  it.skipIf(!works('unshare', ...asRoot.slice(1), '--pid', '--fork', 'true'))(
+  it.skipIf(!canRun('unshare', ...asRoot.slice(1), '--pid', '--fork', 'true'))(
     'shows the pid that a process has in its own container (needs root or user namespaces)',
     async () => {
       const unshare = [...asRoot.slice(1), '--pid', '--fork', '--kill-child'];
@@ -274,7 +269,7 @@ describe('a pid that was given to another process', () => {
     '--kill-child',
     '--mount-proc',
   ];
-  it.skipIf(!works(...ownPids, 'true'))(
+  it.skipIf(!canRun(...ownPids, 'true'))(
     'is not taken for the one it belonged to, by path or by kept file (needs root or user namespaces)',
     () => {
       // In a pid namespace of its own, the next pid can be chosen: the second sleep gets the pid of the first.

@@ -1,4 +1,4 @@
-import { execFileSync, spawn, spawnSync } from 'node:child_process';
+import { execFileSync, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -6,6 +6,7 @@ import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { openRecording } from '../../src/recording/reader.ts';
+import { canRun } from '../programs.ts';
 import { random } from './observations.ts';
 
 const CHILD = join(import.meta.dirname, 'write-in-child.mjs');
@@ -69,10 +70,8 @@ function expectHonest(outcome: Outcome): void {
   ]);
 }
 
-function canMountInNamespace(): boolean {
-  const probe = ['-rm', 'mount', '-t', 'tmpfs', 'tmpfs', tmpdir()];
-  return spawnSync(NAMESPACE, probe, { stdio: 'ignore' }).status === 0;
-}
+/** A namespace is a right that a container may withhold. */
+const canMount = canRun(NAMESPACE, '-rm', 'mount', '-t', 'tmpfs', 'tmpfs', tmpdir());
 
 describe('a disk that fills up', () => {
   it('leaves a readable recording, and what was lost is counted (limit on file size)', () => {
@@ -80,7 +79,7 @@ describe('a disk that fills up', () => {
     expectHonest(outcomeOf(execFileSync('sh', ['-c', script], { encoding: 'utf8' })));
   });
 
-  it.runIf(canMountInNamespace())('says so (a file system of 256 kB)', () => {
+  it.runIf(canMount)('says so (a file system of 256 kB; needs user namespaces)', () => {
     const script = `mount -t tmpfs -o size=256k tmpfs "${root}" && exec "${process.execPath}" "${CHILD}" "${join(root, 'r')}" until-full`;
     const output = execFileSync(NAMESPACE, ['-rm', 'sh', '-c', script], { encoding: 'utf8' });
     const outcome = outcomeOf(output);

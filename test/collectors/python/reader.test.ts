@@ -5,6 +5,7 @@ import { join } from 'node:path';
 import { afterEach, describe, expect, it } from 'vitest';
 import { openPython, type PythonReader } from '../../../collectors/python/reader.ts';
 import { interpreters } from '../../environments.ts';
+import { canRun } from '../../programs.ts';
 import { type Running, startReady } from '../../targets/harness.ts';
 
 const PARKED = join(import.meta.dirname, '../../fixtures/python-stacks/parked.py');
@@ -157,16 +158,10 @@ while True:
   });
 
   it('names the threads of a container by their ids outside it', async ({ skip }) => {
-    const isRoot = process.getuid?.() === 0;
-    const target = await start('unshare', [
-      ...(isRoot ? [] : ['--user', '--map-root-user']),
-      '--pid',
-      '--fork',
-      '--kill-child',
-      path,
-      PARKED,
-    ]).catch(() => null);
-    if (target === null) return skip('no pid namespace can be made here');
+    const mapped = process.getuid?.() === 0 ? [] : ['--user', '--map-root-user'];
+    const container = [...mapped, '--pid', '--fork', '--kill-child'];
+    if (!canRun('unshare', ...container, 'true')) return skip('no pid namespace can be made here');
+    const target = await start('unshare', [...container, path, PARKED]);
     const outer = target.child.pid ?? 0;
     const pid = Number(readFileSync(`/proc/${outer}/task/${outer}/children`, 'latin1'));
     const reader = open(pid);
