@@ -1,12 +1,14 @@
 import { processCollector } from '../../collectors/process/process.ts';
 import { Sampler } from '../../collectors/sampler/sampler.ts';
 import type { StackSource } from '../../collectors/sampler/stack-source.ts';
+import { COLLECTOR } from '../core/collector-name.ts';
 import { TraceError } from '../core/errors.ts';
 import { EXIT } from '../core/exit-code.ts';
 import type { Availability, Collector, CollectorInfo, ProcessTarget } from '../core/types.ts';
 import { type AccessJudgement, judgeAccess } from '../platform/permission.ts';
 import { detectRuntime, type Runtime } from '../platform/runtime.ts';
 import { findTarget, type FoundTarget } from '../platform/target.ts';
+import { workerProcesses } from '../platform/worker-processes.ts';
 import type { AttachOptions } from './attach-options.ts';
 
 /** Deciding, before anything starts, what of a target can be seen and why not the rest. */
@@ -41,7 +43,7 @@ export async function probeTarget(
   const process = processCollector();
   const infos = [toInfo('process', await process.probe(target))];
   const loop = await probeLoop(target, { runtime, access, options, openStacks });
-  infos.push(...loop.infos);
+  infos.push(...loop.infos, ...workersInfo(target.pid));
   const { sampler } = loop;
   if (options.requireStacks) {
     try {
@@ -123,6 +125,23 @@ async function probeLoop(
     infos: [toInfo('event-loop', loop), toInfo('stacks', stacks)],
     details: [loop, stacks].flatMap((one) => (one.available ? [one.detail ?? ''] : [])),
   };
+}
+
+/** So many are named; a server has about as many workers as cores. */
+const WORKERS_NAMED = 8;
+
+/** A master's silence says nothing of its workers. */
+function workersInfo(pid: number): readonly CollectorInfo[] {
+  const workers = workerProcesses(pid).map((worker) => worker.pid);
+  const [busiest] = workers;
+  if (busiest === undefined) return [];
+  const more = workers.length > WORKERS_NAMED ? ` and ${workers.length - WORKERS_NAMED} more` : '';
+  const named = workers.slice(0, WORKERS_NAMED).join(', ') + more;
+  const reason =
+    `the work of a server with workers is done in them: pid ${pid} started ${named}, ` +
+    `of the same program, and only pid ${pid} is watched`;
+  const remedy = `trace attach ${busiest}${workers.length > 1 ? '  # has used the most CPU of them' : ''}`;
+  return [toInfo(COLLECTOR.workers, { available: false, reason, remedy })];
 }
 
 function noLoopReader(runtime: Runtime): Extract<Availability, { available: false }> {

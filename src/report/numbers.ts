@@ -1,5 +1,5 @@
 import { ATTR, METRIC } from '../core/semconv.ts';
-import type { Metric } from '../core/types.ts';
+import type { Metric, Ratio } from '../core/types.ts';
 import { formatBytes, formatCount, formatRatio, formatSeconds } from './format.ts';
 import { outside } from './layout.ts';
 import type { SeriesSummary } from './metric-summary.ts';
@@ -17,7 +17,37 @@ const LOOPS_SHOWN = 4;
 /** The process in one line and each of its loops in another: what a person compares with what they know of it. */
 export function numberLines(report: Report): NumberLine[] {
   const process = processText(report);
-  return [...(process === '' ? [] : [{ label: 'process', text: process }]), ...loopLines(report)];
+  const threads = threadsText(report);
+  return [
+    ...(process === '' ? [] : [{ label: 'process', text: process }]),
+    ...(threads === '' ? [] : [{ label: 'threads', text: threads }]),
+    ...loopLines(report),
+  ];
+}
+
+/** A thread with less than this, in the middle of the run, is not where the CPU goes. */
+const BUSY_THREAD: Ratio = 0.05;
+const THREADS_SHOWN = 4;
+
+/** Where the CPU goes, when it is not the main thread alone. */
+function threadsText(report: Report): string {
+  const main = report.targets[0]?.pid;
+  const all = seriesOf(report, METRIC.threadCpuUtilization).filter(
+    ({ attributes }) => attributes[ATTR.threadId] !== undefined,
+  );
+  const busy = all.filter(({ p50 }) => p50 >= BUSY_THREAD).toSorted((a, b) => b.p50 - a.p50);
+  if (!busy.some(({ attributes }) => attributes[ATTR.threadId] !== main)) return '';
+  const shown = busy.slice(0, THREADS_SHOWN).map(({ attributes, p50 }) => {
+    const { [ATTR.threadId]: id, [ATTR.threadName]: name } = attributes;
+    const which = id === main ? 'main' : outside(String(id), 20);
+    return `${outside(String(name ?? '?'), 20)} (${which}) ${formatRatio(p50)}`;
+  });
+  const more = busy.slice(THREADS_SHOWN);
+  if (more.length > 0) {
+    const sum = more.reduce((total, { p50 }) => total + p50, 0);
+    shown.push(`${more.length} more ${formatRatio(sum)} together`);
+  }
+  return `CPU median of the busiest: ${shown.join(', ')}`;
 }
 
 function processText(report: Report): string {

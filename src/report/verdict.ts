@@ -1,5 +1,6 @@
+import { COLLECTOR } from '../core/collector-name.ts';
 import { METRIC } from '../core/semconv.ts';
-import type { Finding, FindingKind, Ratio, TargetInfo } from '../core/types.ts';
+import type { Finding, FindingKind, Ratio, Seconds, TargetInfo } from '../core/types.ts';
 import { formatCount, formatInterval, formatRatio, formatSeconds } from './format.ts';
 import { outside } from './layout.ts';
 import type { Report } from './report.ts';
@@ -71,6 +72,9 @@ function nothingFound(report: Report): Verdict {
   const readings = report.metrics
     .find((metric) => metric.name === METRIC.loopDelay.name)
     ?.series.reduce((sum, series) => sum + series.count, 0);
+  if (readings === undefined && report.targets[0]?.runtime === 'native') {
+    return nothingGrew(report, whose);
+  }
   if (readings === undefined) {
     return {
       word: 'Nothing seen',
@@ -82,11 +86,43 @@ function nothingFound(report: Report): Verdict {
   const limit = typeof threshold === 'number' ? ` for ${formatSeconds(threshold)}` : '';
   return {
     word: 'Nothing found',
-    tone: 'good',
+    tone: hasWorkers(report) ? 'unsure' : 'good',
     sentence:
       `the event loop of ${whose} was never seen to stand still${limit} ` +
-      `in ${formatSeconds(report.duration)} (${formatCount(readings)} readings)`,
+      `in ${formatSeconds(report.duration)} (${formatCount(readings)} readings)${workersText(report)}`,
   };
+}
+
+/** Below this length the detectors of growth say nothing of descriptors and threads, and of memory. */
+const GROWTH_TIME: Seconds = 8;
+const MEMORY_GROWTH_TIME: Seconds = 60;
+
+/** A program without an event loop: what can be said of it is whether something grows. */
+function nothingGrew(report: Report, whose: string): Verdict {
+  const { duration } = report;
+  const loop = `it has no event loop that could be watched${workersText(report)}`;
+  if (duration < GROWTH_TIME) {
+    const sentence = `${formatSeconds(duration)} of ${whose} are too short to see something grow, and ${loop}`;
+    return { word: 'Nothing seen', tone: 'unsure', sentence };
+  }
+  const isLong = duration >= MEMORY_GROWTH_TIME;
+  const what = isLong
+    ? 'neither memory nor descriptors nor threads'
+    : 'neither descriptors nor threads';
+  const memory = isLong ? '' : ` (memory is judged from ${formatSeconds(MEMORY_GROWTH_TIME)} on)`;
+  return {
+    word: 'Nothing found',
+    tone: hasWorkers(report) ? 'unsure' : 'good',
+    sentence: `${what} of ${whose} grew without levelling off in ${formatSeconds(duration)}${memory}; ${loop}`,
+  };
+}
+
+function hasWorkers(report: Report): boolean {
+  return report.collectors.some(({ name }) => name === COLLECTOR.workers);
+}
+
+function workersText(report: Report): string {
+  return hasWorkers(report) ? '; its worker processes were not watched' : '';
 }
 
 function sentenceOf(finding: Finding, report: Report): string {
@@ -122,13 +158,18 @@ function worstOf(measure: Finding['measure']): string | null {
 /** `pid 4312 (python 3.11.7, uvicorn app:main)`. */
 export function describeTarget(target: TargetInfo): string {
   const version = target.runtimeVersion === null ? '' : ` ${outside(target.runtimeVersion, 20)}`;
-  const title = outside(withoutInterpreter(target.title), 60);
+  const title = outside(withoutFolder(withoutInterpreter(target.title)), 60);
   return `pid ${target.pid} (${outside(target.runtime, 20)}${version}${title === '' ? '' : `, ${title}`})`;
 }
 
 /** The command line from the program on: which interpreter runs it is said already. */
 export function withoutInterpreter(title: string): string {
   return title.replace(/^(?:\S*\/)?(?:python[\d.]*|node)\s+(?=\S)/, '');
+}
+
+/** A program's folder takes the room of its arguments; a script's (`app/main.py`) is part of its name. */
+function withoutFolder(title: string): string {
+  return title.replace(/^\S*\/bin\/(?=[^\s/])/, '');
 }
 
 /** `rerank.score (app/rerank.py:88)`. */

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { METRIC } from '../../src/core/semconv.ts';
-import type { Finding } from '../../src/core/types.ts';
+import type { Finding, Series } from '../../src/core/types.ts';
 import { displayWidth } from '../../src/report/layout.ts';
 import { buildReport } from '../../src/report/report.ts';
 import { describeTarget } from '../../src/report/verdict.ts';
@@ -134,6 +134,72 @@ describe('the terminal report', () => {
       recording  none kept
       "
     `);
+  });
+
+  it('says of a native program what was looked at, and where its CPU goes', () => {
+    const pid = 22034;
+    const at = Float64Array.from({ length: 10 }, (_, i) => STARTED_AT + i);
+    const thread = (id: number, share: number): Series => ({
+      metric: METRIC.threadCpuUtilization.name,
+      unit: '1',
+      attributes: { 'thread.id': id, 'thread.name': 'llama-server' },
+      at,
+      value: at.map(() => share),
+    });
+    const threads = [
+      thread(pid, 0.17),
+      ...[0.4, 0.07, 0.06, 0.05, 0.01].map((s, i) => thread(i, s)),
+    ];
+    const view = sampleView({
+      metricNames: () => [METRIC.threadCpuUtilization.name],
+      series: () => threads,
+      histograms: () => [],
+      start: {
+        ...runStart,
+        targets: runStart.targets.map((target) => ({
+          ...target,
+          pid,
+          runtime: 'native',
+          runtimeVersion: null,
+          title: '/opt/llama.cpp/bin/llama-server -m tiny.gguf',
+        })),
+      },
+    });
+    expect(renderTerminal(buildReport(view, [], { recording: null }), plain))
+      .toMatchInlineSnapshot(`
+      "Nothing found: neither descriptors nor threads of pid 22034 (native,
+      llama-server -m tiny.gguf) grew without levelling off in 10 s (memory is judged
+      from 60 s on); it has no event loop that could be watched
+
+      threads    CPU median of the busiest: llama-server (0) 40 %, llama-server (main)
+                 17 %, llama-server (1) 7 %, llama-server (2) 6 %, 1 more 5 % together
+      watched    10 s from 2026-01-02 03:04:05 UTC
+      cost       trace used 1.2 % of a core (and 350 ms of CPU to start); target
+                 paused 0 ms; 2,000 samples, 3 late
+
+      recording  none kept
+      "
+    `);
+  });
+
+  it('does not take a silent master for silent workers', () => {
+    const view = sampleView({
+      start: {
+        ...runStart,
+        collectors: [
+          {
+            name: 'worker-processes',
+            available: false,
+            reason: 'pid 4312 started 2',
+            remedy: null,
+          },
+        ],
+      },
+    });
+    const text = renderTerminal(buildReport(view, [], { recording: null }), plain);
+    expect(text.replaceAll(/\s+/g, ' ')).toContain(
+      '; its worker processes were not watched Not seen',
+    );
   });
 
   it('does not count notes as a verdict', () => {

@@ -1,0 +1,5 @@
+/** Names of entries in a run's list of what is seen and what not that more than one module has to know. */
+export const COLLECTOR = {
+  /** Processes of the same program that the target started; always `available: false`, as only the target itself is watched. */
+  workers: 'worker-processes',
+} as const;
