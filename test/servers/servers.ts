@@ -1,0 +1,141 @@
+import { spawn } from 'node:child_process';
+import { join } from 'node:path';
+import { createInterface } from 'node:readline';
+import { startReady } from '../targets/harness.ts';
+import { fastifyPackages, llamaServer, pythonServers } from './install.ts';
+
+/** Real servers with our handlers in them, or with nothing of ours at all, each on a free port of the loopback address. */
+
+const HERE = import.meta.dirname;
+/** A server is killed then, whatever became of the test that started it. */
+const LIFETIME_S = 150;
+/** A cold import on a busy machine takes seconds; more is a failure. */
+const READY_TIMEOUT_MS = 60_000;
+
+export interface Server {
+  readonly pid: number;
+  readonly port: number;
+  /** Kills it with all that it started, and waits until it is gone. */
+  stop(): Promise<void>;
+}
+
+export async function startAiohttp(): Promise<Server> {
+  const { python } = await pythonServers();
+  return start({ command: [python, join(HERE, 'aiohttp_server.py')], ready: OUR_READY });
+}
+
+/** `flags` are Node's own, such as `--inspect=0`. */
+export async function startFastify(flags: readonly string[] = []): Promise<Server> {
+  const packages = await fastifyPackages();
+  const program = join(HERE, 'fastify', 'server.js');
+  return start({ command: [process.execPath, ...flags, program, packages], ready: OUR_READY });
+}
+
+/** `pid` is the master's; `workers` have all said that they serve. */
+export async function startGunicorn(
+  count: number,
+): Promise<Server & { readonly workers: readonly number[] }> {
+  const { python } = await pythonServers();
+  const options = ['--config', join(HERE, 'gunicorn.conf.py'), '--workers', String(count)];
+  const workers: number[] = [];
+  const server = await start({
+    command: [python, '-m', 'gunicorn', ...options, '--chdir', HERE, 'asgi:app'],
+    ready: OUR_READY,
+    onLine: (line) => {
+      if (line.startsWith('WORKER ')) workers.push(Number(line.split(' ')[1]));
+      return workers.length >= count;
+    },
+  });
+  return { ...server, workers };
+}
+
+export async function startLlama(): Promise<Server> {
+  const { program, libraries, model } = await llamaServer();
+  const flags = ['--host', '127.0.0.1', '--port', '0', '--alias', 'tiny', '--offline', '--no-ui'];
+  const size = ['-ngl', '0', '-t', '1', '-tb', '1', '-np', '4', '-c', '8192'];
+  return start({
+    command: [program, '-m', model, ...flags, ...size],
+    env: { LD_LIBRARY_PATH: libraries },
+    ready: /listening on http:\/\/127\.0\.0\.1:(?<port>\d+)/,
+  });
+}
+
+/** What our own servers print once they serve. */
+const OUR_READY = /^READY \d+ (?<port>\d+)$/;
+
+interface StartOptions {
+  readonly command: readonly string[];
+  readonly env?: Readonly<Record<string, string>>;
+  readonly ready: RegExp;
+  /** Sees every line; until it has returned true the server is not ready. */
+  readonly onLine?: (line: string) => boolean;
+}
+
+async function start({ command, env, ready, onLine }: StartOptions): Promise<Server> {
+  // A process group of its own, so that what it starts ends with it; the shell says its pid and becomes the server.
+  const child = spawn(
+    'timeout',
+    ['-s', 'KILL', String(LIFETIME_S), 'sh', '-c', 'echo "PID $$"; exec "$@"', 'sh', ...command],
+    { env: { ...process.env, ...env }, stdio: ['ignore', 'pipe', 'pipe'], detached: true },
+  );
+  const gone = new Promise<void>((resolve) => child.on('close', () => resolve()));
+  const stop = async (): Promise<void> => {
+    try {
+      if (child.pid !== undefined) process.kill(-child.pid, 'SIGKILL');
+    } catch {
+      // It ended by itself.
+    }
+    await gone;
+  };
+  const said: string[] = [];
+  try {
+    return await new Promise<Server>((resolve, reject) => {
+      const fail = (why: string): void =>
+        reject(new Error(`${command.join(' ')}: ${why}\n${said.slice(-30).join('\n')}`));
+      const timer = setTimeout(() => fail('not ready in time'), READY_TIMEOUT_MS);
+      child.on('error', (error) => fail(error.message));
+      child.on('close', (code) => fail(`ended with ${String(code)} before it was ready`));
+      let pid: number | null = null;
+      let port: number | null = null;
+      let isComplete = onLine === undefined;
+      for (const stream of [child.stdout, child.stderr]) {
+        createInterface(stream).on('line', (line) => {
+          said.push(line);
+          if (line.startsWith('PID ')) pid ??= Number(line.slice(4));
+          const found = ready.exec(line)?.groups?.['port'];
+          if (found !== undefined) port ??= Number(found);
+          if (onLine !== undefined) isComplete = onLine(line) || isComplete;
+          if (pid === null || port === null || !isComplete) return;
+          clearTimeout(timer);
+          resolve({ pid, port, stop });
+        });
+      }
+    });
+  } catch (error) {
+    await stop();
+    throw error;
+  }
+}
+
+export interface Completions {
+  /** Resolves when the time is over: how many answers were streamed, and how many were not. */
+  done(): Promise<{ readonly streams: number; readonly tokens: number; readonly failed: number }>;
+  stop(): Promise<void>;
+}
+
+/** Clients that each stream one answer after another, in a process of their own. */
+export async function startCompletions(
+  port: number,
+  { clients, seconds }: { clients: number; seconds: number },
+): Promise<Completions> {
+  const flags = { port, clients, seconds };
+  const running = await startReady(process.execPath, [
+    join(HERE, 'completions.js'),
+    ...Object.entries(flags).flatMap(([key, value]) => [`--${key}`, String(value)]),
+  ]);
+  const done = async (): ReturnType<Completions['done']> => {
+    await running.exited;
+    return JSON.parse(running.lines.at(-1) ?? '') as Awaited<ReturnType<Completions['done']>>;
+  };
+  return { done, stop: () => running.stop() };
+}
