@@ -179,7 +179,7 @@ function turnsEvidence(group: readonly [Block, ...Block[]]): Evidence {
   const whose = thread === 'main' ? 'the loop' : `the loop of thread ${thread}`;
   return {
     kind: 'turns',
-    summary: `${group.length} times one ${basis} of ${whose} was seen to last`,
+    summary: `${group.length === 1 ? 'once' : `${group.length} times`} one ${basis} of ${whose} was seen to last`,
     data: {
       basis,
       worst: listed.map((block) => ({
