@@ -1,9 +1,10 @@
 import { usageError } from '../core/errors.ts';
+import { parsePid } from '../core/pid.ts';
 import { printable } from '../core/text.ts';
 import type { Seconds } from '../core/types.ts';
 import { attachHelp } from './attach-help.ts';
 import { COMMON_OPTIONS, type OptionTable, type OptionValues, type Usage } from './command.ts';
-import { parseChoice, parseDuration, parseHttpUrl, parsePid, writeDuration } from './parse.ts';
+import { parseChoice, parseDuration, parseHttpUrl, writeDuration } from './parse.ts';
 
 /** How long attach watches unless told otherwise: two screens of a stuttering server, short enough to wait for. */
 export const DEFAULT_DURATION: Seconds = 10;

@@ -1,6 +1,6 @@
 import { usageError } from '../core/errors.ts';
+import { parsePid } from '../core/pid.ts';
 import { COMMON_OPTIONS, type OptionTable, type OptionValues, type Usage } from './command.ts';
-import { parsePid } from './parse.ts';
 
 const OPTIONS = {
   pid: { type: 'string', short: 'p' },

@@ -47,21 +47,6 @@ export function writeDuration(seconds: Seconds): string {
   return `${Number(seconds.toPrecision(6))}s`;
 }
 
-/** The kernel's own limit of pids on 64-bit Linux (PID_MAX_LIMIT, include/linux/threads.h). */
-const PID_LIMIT = 4_194_304;
-
-/** A process id. */
-export function parsePid(text: string): number {
-  const pid = /^\d{1,7}$/.test(text) ? Number(text) : 0;
-  if (pid < 1 || pid > PID_LIMIT) {
-    throw usageError(
-      `expected a process id, got '${printable(text, 60)}'`,
-      'Give a number such as 4312, or find the process by its title: trace attach --match <pattern>',
-    );
-  }
-  return pid;
-}
-
 /** An http or https URL, as given (exporters append their own path). */
 export function parseHttpUrl(text: string, flag: string): string {
   const url = URL.canParse(text) ? new URL(text) : null;

@@ -9,27 +9,6 @@ import { hidePid, isNestedPidNamespace } from './permission-facts.ts';
 
 /** Why a process cannot be attached to: one error each, so that scripts can tell them apart by `code`. */
 
-/** PID_MAX_LIMIT of 64-bit Linux (include/linux/threads.h): no pid is larger, whatever kernel.pid_max says. */
-const PID_LIMIT = 4_194_304;
-
-/** The pid that `text` names. Throws ERR_TARGET_PID_INVALID for anything but 1 to 4194304 in decimal. */
-export function parsePid(text: string | number): number {
-  const shown = printable(String(text), 40);
-  if (/^\d{1,10}$/.test(String(text))) {
-    const pid = Number(text);
-    if (pid >= 1 && pid <= PID_LIMIT) return pid;
-    throw new TraceError(
-      'ERR_TARGET_PID_INVALID',
-      `${shown} is not a pid: they go from 1 to ${PID_LIMIT}`,
-      { exitCode: EXIT.usage, remedy: 'Run `trace attach` to list what can be attached to.' },
-    );
-  }
-  throw new TraceError('ERR_TARGET_PID_INVALID', `expected a pid, got '${shown}'`, {
-    exitCode: EXIT.usage,
-    remedy: 'Give the number, or find the process by its title with --match <pattern>.',
-  });
-}
-
 export function goneError(pid: number): TraceError {
   const reasons: string[] = [];
   if (hidePid() !== null)

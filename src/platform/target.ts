@@ -1,4 +1,5 @@
 import type { TraceError } from '../core/errors.ts';
+import { parsePid } from '../core/pid.ts';
 import type { ProcessTarget, Seconds, TargetInfo } from '../core/types.ts';
 import { elfHeader } from './elf.ts';
 import { ageOf, readProc, readStat, readStatus } from './proc.ts';
@@ -10,7 +11,6 @@ import {
   goneError,
   kernelThreadError,
   ownProcessError,
-  parsePid,
   threadError,
   userName,
   zombieError,

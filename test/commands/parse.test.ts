@@ -3,7 +3,6 @@ import {
   parseChoice,
   parseDuration,
   parseHttpUrl,
-  parsePid,
   writeDuration,
 } from '../../src/commands/parse.ts';
 
@@ -57,16 +56,6 @@ describe('writeDuration', () => {
       '1h',
       '720h',
     ]);
-  });
-});
-
-describe('parsePid', () => {
-  it('takes what the kernel can give', () => {
-    expect([parsePid('1'), parsePid('4194304')]).toEqual([1, 4_194_304]);
-  });
-
-  it.each(['0', '-1', '4194305', '12a', '', '1.5', '0x10', '99999999'])('refuses %j', (text) => {
-    expect(() => parsePid(text)).toThrow(`expected a process id, got '${text}'`);
   });
 });
 
