@@ -3,7 +3,6 @@ import { METRIC } from '../../src/core/semconv.ts';
 import type {
   Availability,
   Collector,
-  Frame,
   Gap,
   Metric,
   Observation,
@@ -11,19 +10,11 @@ import type {
   ProcessTarget,
   Seconds,
 } from '../../src/core/types.ts';
-import { batchObservations, type BatchContext, blockSpan } from './batch-observations.ts';
-import {
-  type Batch,
-  type BlockMessage,
-  CELL,
-  type LoopThread,
-  type SamplerPlan,
-  type WorkerMessage,
-} from './messages.ts';
-import type { Turn } from './turn-watch.ts';
+import { BatchIntake, type SamplerStatistics } from './batch-intake.ts';
+import type { BatchContext } from './batch-observations.ts';
+import { CELL, type LoopThread, type SamplerPlan, type WorkerMessage } from './messages.ts';
 import { ObservationQueue } from './observation-queue.ts';
 import type { StackSource } from './stack-source.ts';
-import { StackTable } from './stack-table.ts';
 
 /** The event-loop collector: starts the sampling worker and turns what it reports into observations. */
 
@@ -33,16 +24,6 @@ export interface SamplerOptions {
   /** Yield each single reading of a loop too. */
   readonly raw: boolean;
   readonly stackSource: StackSource | null;
-}
-
-/** What the run's summary says of the sampler itself. */
-export interface SamplerStatistics {
-  samples: number;
-  late: number;
-  dropped: number;
-  /** Threads whose loops were watched. */
-  loops: number;
-  rejected: Readonly<Record<string, number>>;
 }
 
 /** How long the worker may take to hand over its last batch. */
@@ -60,13 +41,6 @@ const METRICS: readonly Metric[] = [
 export class Sampler implements Collector<ProcessTarget> {
   readonly name = 'event-loop';
   readonly metrics: readonly Metric[] = METRICS;
-  readonly statistics: SamplerStatistics = {
-    samples: 0,
-    late: 0,
-    dropped: 0,
-    loops: 0,
-    rejected: {},
-  };
   readonly #options: SamplerOptions;
   readonly #cells = new Int32Array(
     new SharedArrayBuffer(CELL.count * Int32Array.BYTES_PER_ELEMENT),
@@ -74,12 +48,15 @@ export class Sampler implements Collector<ProcessTarget> {
   #worker: Worker | null = null;
   #readsTurns = false;
   #isObserving = false;
-  readonly #pending: Promise<void>[] = [];
-  readonly #stacks = new Map<string, readonly Frame[]>();
-  readonly #foreign = new StackTable();
+  readonly #intake: BatchIntake;
 
   constructor(options: SamplerOptions) {
     this.#options = options;
+    this.#intake = new BatchIntake(options.stackSource);
+  }
+
+  get statistics(): SamplerStatistics {
+    return this.#intake.statistics;
   }
 
   /** Starts the worker, which opens the target for reading and looks for its loops; sampling begins with `observe`. */
@@ -138,13 +115,13 @@ export class Sampler implements Collector<ProcessTarget> {
     worker.on('message', (message: WorkerMessage) => {
       if (message.kind !== 'batch') return;
       Atomics.add(cells, CELL.taken, 1);
-      this.#take(message.batch, batchContext, queue);
+      this.#intake.take(message.batch, { context: batchContext, queue });
     });
     worker.on('error', (error) => queue.push(failedGap(context, error.message)));
     worker.on('exit', () => {
       const failure = this.#options.stackSource?.failure ?? null;
       if (failure !== null) queue.push(failedGap(context, `no more stacks: ${failure}`, 'stacks'));
-      void this.#finish().finally(() => queue.end());
+      void this.#intake.finish().finally(() => queue.end());
     });
     const stop = () => {
       Atomics.store(cells, CELL.stop, 1);
@@ -177,71 +154,14 @@ export class Sampler implements Collector<ProcessTarget> {
     return pauses.reduce((sum, { from, to }) => sum + to - from, 0);
   }
 
-  /** Leaves the other source, which answers what is still asked, and waits for the spans that need its answers. */
-  async #finish(): Promise<void> {
-    await this.#options.stackSource?.close();
-    await Promise.allSettled(this.#pending);
-  }
-
   #batchContext(pid: number, { clock }: ObserveContext): BatchContext {
     const offset = clock.now() - clock.mono();
     return {
       pid,
       toUnix: (mono) => mono + offset,
       runtime: this.#options.runtime,
-      stacks: this.#stacks,
+      stacks: this.#intake.stacks,
     };
-  }
-
-  #take(batch: Batch, context: BatchContext, queue: ObservationQueue): void {
-    for (const [id, frames] of batch.stacks) this.#stacks.set(id, frames);
-    const { statistics } = this;
-    statistics.samples = batch.samples;
-    statistics.late = batch.late;
-    statistics.dropped = batch.dropped;
-    statistics.rejected = batch.rejected;
-    statistics.loops = Math.max(statistics.loops, batch.threads.length);
-    for (const observation of batchObservations(batch, context)) queue.push(observation);
-    for (const block of batch.blocks) this.#emit(block, context, queue);
-  }
-
-  #emit(block: BlockMessage, context: BatchContext, queue: ObservationQueue): void {
-    const source = this.#options.stackSource;
-    // The source profiles the main thread: it knows nothing of a worker's block.
-    if (source === null || block.stacks.size > 0 || block.thread.tid !== context.pid) {
-      queue.push(blockSpan(block, context));
-      return;
-    }
-    const { turn } = block;
-    const pause = source.pauses.find(({ from, to }) => from < turn.endMax && to > turn.startMin);
-    if (pause !== undefined) {
-      queue.push(ownPause(turn, context));
-      return;
-    }
-    // The source answers when it next looks, which may be ten seconds from now: the span waits, nothing else does.
-    this.#pending.push(
-      this.#foreignStacks(source, block, { context, queue }).then((stacks) => {
-        queue.push(blockSpan(block, context, stacks));
-      }),
-    );
-  }
-
-  async #foreignStacks(
-    source: StackSource,
-    { turn }: BlockMessage,
-    { context, queue }: { context: BatchContext; queue: ObservationQueue },
-  ): Promise<ReadonlyMap<string, Seconds>> {
-    const found = await source.stacksDuring(turn.startMax, turn.endMin);
-    const stacks = new Map<string, Seconds>();
-    for (const { frames, weight } of found) {
-      const id = this.#foreign.idOf(frames);
-      if (id !== null) stacks.set(id, (stacks.get(id) ?? 0) + weight);
-    }
-    for (const [id, frames] of this.#foreign.takeFresh()) {
-      this.#stacks.set(id, frames);
-      queue.push({ kind: 'stack', at: context.toUnix(turn.endMax), id, frames });
-    }
-    return stacks;
   }
 }
 
@@ -259,18 +179,6 @@ function readyAvailability(
 
 function describeLoop(loop: LoopThread): string {
   return `${loop.kind} in thread ${loop.name}`;
-}
-
-/** Time in which the profiler's start or stop may have held the loop: not the target's doing, and not to be blamed on it. */
-function ownPause(turn: Turn, context: BatchContext): Gap {
-  return {
-    kind: 'gap',
-    from: context.toUnix(turn.startMin),
-    to: context.toUnix(turn.endMax),
-    collector: 'event-loop',
-    reason: 'late',
-    detail: "starting or stopping V8's profiler held the loop",
-  };
 }
 
 function failedGap(context: ObserveContext, detail: string, collector = 'event-loop'): Gap {
