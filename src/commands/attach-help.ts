@@ -58,7 +58,10 @@ Export:
       --otel                 send to OpenTelemetry as the OTEL_* variables say
                              (default http://localhost:4318); set variables
                              OTEL_EXPORTER_OTLP_* do the same
-      --otlp-endpoint <url>  send there; /v1/traces, /v1/metrics are appended
+      --otlp-endpoint <url>  send there; /v1/traces, /v1/metrics are appended,
+                             unless it is gRPC
+      --otlp-protocol <name> http/protobuf (default), http/json or grpc, whose
+                             default is http://localhost:4317
 
 Configuration:
   Where the command line is silent, the environment decides, then
@@ -67,6 +70,8 @@ Configuration:
     TRACEWRIGHT_LAG_THRESHOLD  lag_threshold  "20ms"
     TRACEWRIGHT_OUTPUT         output         where recordings get their folders
                                otlp_endpoint  not in a project's own file
+    TRACEWRIGHT_TRACE_URL      trace_url      where traces are looked at, with
+                               {trace_id} in it; not in a project's own file
 
 Exit codes:
   0    nothing found, or only notes          5    target is not supported

@@ -34,11 +34,15 @@ const OPTIONS = {
   'no-progress': { type: 'boolean' },
   otel: { type: 'boolean' },
   'otlp-endpoint': { type: 'string' },
+  'otlp-protocol': { type: 'string' },
   'max-pause': { type: 'string' },
   'require-stacks': { type: 'boolean' },
   'exit-zero': { type: 'boolean' },
   ...COMMON_OPTIONS,
 } as const satisfies OptionTable;
+
+/** As OTEL_EXPORTER_OTLP_PROTOCOL has them. */
+const OTLP_PROTOCOLS = ['grpc', 'http/protobuf', 'http/json'] as const;
 
 /** `trace attach` as its help shows it. */
 export const attachUsage: Usage = {
@@ -48,7 +52,12 @@ export const attachUsage: Usage = {
   options: OPTIONS,
   completes: {
     argument: 'process',
-    values: { pid: 'process', output: 'folder', format: ['text', 'json'] },
+    values: {
+      pid: 'process',
+      output: 'folder',
+      format: ['text', 'json'],
+      'otlp-protocol': OTLP_PROTOCOLS,
+    },
   },
 };
 
@@ -57,6 +66,8 @@ export interface AttachDefaults {
   readonly duration?: Seconds | null;
   readonly lagThreshold?: Seconds;
   readonly otlpEndpoint?: string;
+  /** Where traces are looked at, with `{trace_id}` in it. */
+  readonly traceUrl?: string;
   /** The folder in which recordings get their own folders. */
   readonly output?: string;
 }
@@ -86,6 +97,10 @@ export interface AttachOptions {
     readonly enabled: boolean;
     /** Null: whatever the `OTEL_*` variables say, else the specification's default. */
     readonly endpoint: string | null;
+    /** Null: as the `OTEL_*` variables say, else the specification's default. */
+    readonly protocol: (typeof OTLP_PROTOCOLS)[number] | null;
+    /** Where traces are looked at, with `{trace_id}` in it; null: in a Jaeger that is found to have this one. */
+    readonly traceUrl: string | null;
   };
   readonly format: 'text' | 'json';
   /** How long starting V8's profiler may hold a Node target; 0 leaves its inspector alone. Null for the profiler's own limit. */
@@ -107,6 +122,7 @@ export function parseAttachOptions(
   const text = (name: string) => textValue(values, name);
   const isSet = (name: string) => values[name] === true;
   const endpoint = text('otlp-endpoint') ?? defaults.otlpEndpoint ?? null;
+  const protocol = text('otlp-protocol');
   if (isSet('no-recording')) {
     for (const flag of ['output', 'raw', 'force']) {
       if (values[flag] !== undefined) throw contradiction('--no-recording', `--${flag}`);
@@ -124,8 +140,12 @@ export function parseAttachOptions(
       raw: isSet('raw'),
     },
     otlp: {
-      enabled: isSet('otel') || endpoint !== null,
+      // Naming a protocol asks for sending as naming an endpoint does.
+      enabled: isSet('otel') || endpoint !== null || protocol !== undefined,
       endpoint: endpoint === null ? null : parseHttpUrl(endpoint, '--otlp-endpoint'),
+      protocol:
+        protocol === undefined ? null : parseChoice(protocol, OTLP_PROTOCOLS, '--otlp-protocol'),
+      traceUrl: defaults.traceUrl ?? null,
     },
     format: chooseFormat(values),
     maxPause: chooseMaxPause(text('max-pause')),

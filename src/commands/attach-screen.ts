@@ -73,6 +73,13 @@ export class AttachScreen implements Sink {
     for (const detail of plan.details) this.#say(detail);
   }
 
+  /** How it goes on; nothing that the report has to hold. */
+  note(text: string): void {
+    if (this.#options.quiet) return;
+    this.endProgress();
+    this.#say(text);
+  }
+
   /** Something went wrong beside the observing; said at once, and again in the report. */
   problem(text: string): void {
     this.problems.push(text);

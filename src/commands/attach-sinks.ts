@@ -2,11 +2,11 @@ import { basename, join } from 'node:path';
 import { detectAll } from '../analysis/detectors.ts';
 import { TraceError } from '../core/errors.ts';
 import type { Clock, Finding, RecordingView, RunEnd, RunStart, Sink } from '../core/types.ts';
-import type { OtlpSink } from '../otel/sink.ts';
 import { defaultRecordingDirectory } from '../recording/directory.ts';
 import { type MemoryRecording, memoryRecording } from '../recording/memory.ts';
 import { openRecording } from '../recording/reader.ts';
 import { openRecordingWriter, type RecordingSink } from '../recording/writer.ts';
+import { type Export, openExport } from './attach-export.ts';
 import type { AttachOptions } from './attach-options.ts';
 import type { AttachScreen } from './attach-screen.ts';
 import type { Environment } from './command.ts';
@@ -25,17 +25,17 @@ export interface Setup {
 export interface Sinks {
   readonly memory: MemoryRecording;
   readonly recording: RecordingSink | null;
-  readonly otlp: OtlpSink | null;
+  readonly otlp: Export | null;
   readonly all: readonly Sink[];
 }
 
 /** Opens what the options ask for. Throws a TraceError when a folder the user named cannot be used. */
 export async function openSinks(start: RunStart, setup: Setup): Promise<Sinks> {
-  const { options, environment } = setup;
+  const { options } = setup;
   const memory = memoryRecording(start);
   const recording = options.recording.enabled ? await openDisk(start, setup) : null;
-  const otlp = await openOtlp(start, options, environment);
-  const all = [memory, recording, otlp].filter((sink) => sink !== null);
+  const otlp = await openExport(start, setup);
+  const all = [memory, recording, otlp?.sink ?? null].filter((sink) => sink !== null);
   return { memory, recording, otlp, all };
 }
 
@@ -74,32 +74,6 @@ async function openDisk(
   }
 }
 
-async function openOtlp(
-  start: RunStart,
-  options: AttachOptions,
-  environment: Environment,
-): Promise<OtlpSink | null> {
-  const { enabled, endpoint } = options.otlp;
-  const { env } = environment;
-  const asked = enabled || Object.keys(env).some((name) => name.startsWith('OTEL_EXPORTER_OTLP_'));
-  if (!asked) return null;
-  const [{ otlpConfig }, { openOtlpSink }] = await Promise.all([
-    import('../otel/environment.ts'),
-    import('../otel/sink.ts'),
-  ]);
-  const named = Object.keys(env).some((name) =>
-    /^OTEL_EXPORTER_OTLP_(?:\w+_)?ENDPOINT$/.test(name),
-  );
-  const config = otlpConfig({
-    env,
-    endpoint: endpoint ?? (enabled && !named ? DEFAULT_OTLP_ENDPOINT : undefined),
-  });
-  return config === null ? null : openOtlpSink({ config, start });
-}
-
-/** OTLP/HTTP's default endpoint (opentelemetry.io/docs/specs/otel/protocol/exporter). */
-const DEFAULT_OTLP_ENDPOINT = 'http://localhost:4318';
-
 /** Everything that was observed: from disk where a long run did not fit into memory. */
 async function wholeView(sinks: Sinks, end: RunEnd, screen: AttachScreen): Promise<RecordingView> {
   const { memory, recording } = sinks;
@@ -112,19 +86,16 @@ async function wholeView(sinks: Sinks, end: RunEnd, screen: AttachScreen): Promi
   }
 }
 
-/** Findings from what was observed, written where the observations went; every sink is closed. */
+/** Findings from what was observed, written where the observations went, and the URL of the exported trace; every sink is closed. */
 export async function finish(
   sinks: Sinks,
   { end, screen }: { end: RunEnd; screen: AttachScreen },
-): Promise<readonly Finding[]> {
+): Promise<{ findings: readonly Finding[]; traceUrl: string | null }> {
   const findings = detectAll(await wholeView(sinks, end, screen));
   await sinks.recording?.end(end, findings);
-  if (sinks.otlp !== null) {
-    const report = await sinks.otlp.end(end, findings);
-    for (const warning of report.warnings) screen.problem(warning);
-  }
+  const traceUrl = (await sinks.otlp?.finish(end, findings)) ?? null;
   await sinks.memory.close();
-  return findings;
+  return { findings, traceUrl };
 }
 
 /** The recording as a later `show` will read it; what is in memory where there is none, or it could not be finished. */

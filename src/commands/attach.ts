@@ -74,9 +74,9 @@ async function runPlan(
     dropped,
     unbounded: options.duration === null,
   });
-  const findings = await finish(sinks, { end, screen });
+  const { findings, traceUrl } = await finish(sinks, { end, screen });
   const { view, recording } = await readBack(sinks, end, screen);
-  const report = buildReport(view, findings, { recording, problems: screen.problems });
+  const report = buildReport(view, findings, { recording, traceUrl, problems: screen.problems });
   screen.showReport(report);
   if (watched.observed === 0 && watched.reason === 'target-gone') {
     throw new TraceError(

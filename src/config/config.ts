@@ -15,6 +15,8 @@ export interface Config {
   /** Null: until Ctrl-C. */
   readonly duration?: Seconds | null;
   readonly otlpEndpoint?: string;
+  /** Where an exported trace is looked at: a URL with `{trace_id}` in it. */
+  readonly traceUrl?: string;
   /** The folder in which recordings get their own folders, absolute. */
   readonly output?: string;
 }
@@ -31,7 +33,9 @@ interface Origin {
 }
 
 interface Setting {
-  readonly key: 'lag_threshold' | 'duration' | 'otlp_endpoint' | 'output';
+  readonly key: 'lag_threshold' | 'duration' | 'otlp_endpoint' | 'trace_url' | 'output';
+  /** Whether a checked-out project must not decide it: why, and what to use instead. */
+  readonly personal?: string;
   readonly variable: string | null;
   read(value: unknown, origin: Origin): Config | null;
   /** What a value has to be, to end the sentence "… is X, not". */
@@ -72,10 +76,23 @@ const SETTINGS: readonly Setting[] = [
     key: 'otlp_endpoint',
     // OTEL_EXPORTER_OTLP_ENDPOINT is its variable, read by the exporter itself with all the others.
     variable: null,
+    personal:
+      'A checked-out project must not decide where data goes: use --otlp-endpoint, OTEL_EXPORTER_OTLP_ENDPOINT or your own configuration.',
     wanted: 'an http:// or https:// URL',
     read(value) {
       if (typeof value !== 'string' || !/^https?:\/\//.test(value)) return null;
       return URL.canParse(value) ? { otlpEndpoint: value } : null;
+    },
+  },
+  {
+    key: 'trace_url',
+    variable: 'TRACEWRIGHT_TRACE_URL',
+    personal:
+      'A checked-out project must not decide what you click on: use TRACEWRIGHT_TRACE_URL or your own configuration.',
+    wanted: 'an http:// or https:// URL with {trace_id} in it',
+    read(value) {
+      if (typeof value !== 'string' || !/^https?:\/\/\S*\{trace_id\}\S*$/.test(value)) return null;
+      return URL.canParse(value) ? { traceUrl: value } : null;
     },
   },
   {
@@ -128,10 +145,10 @@ async function readConfigFile(origin: Origin & { readonly file: string }): Promi
         `${printable(file)}: unknown key ${printable(JSON.stringify(key), 60)}`,
         `Known keys: ${SETTINGS.map((known) => known.key).join(', ')}.`,
       );
-    if (kind === 'project' && key === 'otlp_endpoint')
+    if (kind === 'project' && setting.personal !== undefined)
       throw usageError(
-        `${printable(file)}: otlp_endpoint may not stand in a project's file`,
-        'A checked-out project must not decide where data goes: use --otlp-endpoint, OTEL_EXPORTER_OTLP_ENDPOINT or your own configuration.',
+        `${printable(file)}: ${setting.key} may not stand in a project's file`,
+        setting.personal,
       );
     config = { ...config, ...readSetting(setting, value, origin) };
   }

@@ -24,6 +24,11 @@ export class Channel<T> {
     return this.#tally;
   }
 
+  /** Whether the receiver will never take these, which was said. */
+  get isHopeless(): boolean {
+    return this.#sender.isHopeless;
+  }
+
   /** Queues an item; the last one of a run is taken even when the queue is full. */
   put(item: T, place: 'if room' | 'always' = 'if room'): void {
     if (this.#queue.length >= QUEUE_LIMIT && place === 'if room') {

@@ -1,19 +1,20 @@
 import { validateHeaderName, validateHeaderValue } from 'node:http';
-import { TraceError, usageError } from '../core/errors.ts';
-import { EXIT } from '../core/exit-code.ts';
+import { usageError } from '../core/errors.ts';
 import { ATTR } from '../core/semconv.ts';
 import { printable } from '../core/text.ts';
 import type { Attributes, Seconds } from '../core/types.ts';
 import { parseKeyValues } from './key-values.ts';
+import { type TlsSettings, readTls } from './tls.ts';
 
 /**
- * Where OTLP goes, from `--otlp-endpoint` and the standard variables
+ * Where OTLP goes, from `--otlp-endpoint`, `--otlp-protocol` and the standard variables
  * (opentelemetry.io/docs/specs/otel/protocol/exporter and …/configuration/sdk-environment-variables).
  */
 
 export type Signal = 'traces' | 'metrics' | 'logs';
 const SIGNALS: readonly Signal[] = ['traces', 'metrics', 'logs'];
-export type Protocol = 'http/protobuf' | 'http/json';
+export const PROTOCOLS = ['http/protobuf', 'http/json', 'grpc'] as const;
+export type Protocol = (typeof PROTOCOLS)[number];
 
 /** One signal's receiver. */
 export interface SignalTarget {
@@ -25,6 +26,7 @@ export interface SignalTarget {
   readonly protocol: Protocol;
   readonly timeout: Seconds;
   readonly gzip: boolean;
+  readonly tls: TlsSettings;
 }
 
 /** Where each signal goes, null for those that are not sent; and as whom. */
@@ -41,16 +43,26 @@ type Environment = Readonly<Record<string, string | undefined>>;
 
 /** The specification's default for OTEL_EXPORTER_OTLP_TIMEOUT. */
 const DEFAULT_TIMEOUT: Seconds = 10;
+/** The ports registered for OTLP (opentelemetry.io/docs/specs/otlp): a number that gives a wrong protocol away. */
 const GRPC_PORT = '4317';
+const HTTP_PORT = '4318';
+/** Of HTTP/1.1 or of gRPC itself: HTTP/2 refuses them, or the call would not be one. */
+const NOT_METADATA =
+  /^(?:connection|host|keep-alive|proxy-connection|transfer-encoding|upgrade|http2-settings|te|grpc-.*)$/;
 
 /** What to send where; null when nothing asks for it. Throws a `TraceError` for a setting that cannot be meant. */
 export function otlpConfig(options: {
   readonly env: Environment;
   /** `--otlp-endpoint`, which stands above every endpoint variable. */
   readonly endpoint: string | undefined;
+  /** `--otlp-protocol`, which stands above every protocol variable. */
+  readonly protocol?: Protocol | undefined;
+  /** Whether a signal without an endpoint goes to the specification's default, and OTEL_SDK_DISABLED does not count. */
+  readonly orDefault?: boolean;
 }): OtlpConfig | null {
-  const reader = new EnvironmentReader(options.env, options.endpoint);
-  if (options.endpoint === undefined && reader.isDisabled()) return null;
+  const reader = new EnvironmentReader(options);
+  const asked = options.endpoint !== undefined || options.orDefault === true;
+  if (!asked && reader.isDisabled()) return null;
   const [traces = null, metrics = null, logs = null] = SIGNALS.map((signal) =>
     reader.target(signal),
   );
@@ -66,11 +78,11 @@ export function otlpConfig(options: {
 class EnvironmentReader {
   readonly warnings: string[] = [];
   readonly #env: Environment;
-  readonly #endpoint: string | undefined;
+  readonly #options: Parameters<typeof otlpConfig>[0];
 
-  constructor(env: Environment, endpoint: string | undefined) {
-    this.#env = env;
-    this.#endpoint = endpoint;
+  constructor(options: Parameters<typeof otlpConfig>[0]) {
+    this.#env = options.env;
+    this.#options = options;
   }
 
   isDisabled(): boolean {
@@ -81,22 +93,25 @@ class EnvironmentReader {
     const found = this.#isExported(signal) ? this.#endpointOf(signal) : null;
     if (found === null) return null;
     const { variable, text, path } = found;
-    const url = parseEndpoint(variable, text);
-    if (path !== '') url.pathname = `${url.pathname.replace(/\/+$/, '')}${path}`;
-    const headers = { ...this.#headers(signal), ...basicAuthorization(url) };
+    const protocol = this.#protocol(signal);
+    const url = parseEndpoint(
+      variable,
+      protocol === 'grpc' ? this.#withScheme(signal, text) : text,
+    );
+    if (protocol === 'grpc') this.#dropPath(url, variable);
+    else if (path !== '') url.pathname = `${url.pathname.replace(/\/+$/, '')}${path}`;
+    const headers = { ...this.#headers(signal, protocol), ...basicAuthorization(url) };
     url.username = '';
     url.password = '';
-    if (url.port === GRPC_PORT && signal === 'traces')
-      this.warnings.push(
-        `${variable} has port 4317, which is gRPC's; OTLP over HTTP is usually at 4318`,
-      );
+    this.#checkPort(url, variable, protocol);
     return {
       signal,
       url,
       headers,
-      protocol: this.#protocol(signal),
+      protocol,
       timeout: this.#timeout(signal),
       gzip: this.#isGzip(signal),
+      tls: url.protocol === 'https:' ? readTls((setting) => this.#named(signal, setting)) : {},
     };
   }
 
@@ -134,22 +149,54 @@ class EnvironmentReader {
 
   #endpointOf(signal: Signal): { variable: string; text: string; path: string } | null {
     const path = `/v1/${signal}`;
-    if (this.#endpoint !== undefined)
-      return { variable: '--otlp-endpoint', text: this.#endpoint, path };
+    const { endpoint, orDefault = false } = this.#options;
+    if (endpoint !== undefined) return { variable: '--otlp-endpoint', text: endpoint, path };
     const own = `OTEL_EXPORTER_OTLP_${signal.toUpperCase()}_ENDPOINT`;
     const ownText = this.#get(own);
     // A signal's own endpoint is used as it is; the common one is a base.
     if (ownText !== undefined) return { variable: own, text: ownText, path: '' };
     const base = 'OTEL_EXPORTER_OTLP_ENDPOINT';
     const text = this.#get(base);
-    return text === undefined ? null : { variable: base, text, path };
+    if (text !== undefined) return { variable: base, text, path };
+    return orDefault ? { variable: '--otel', text: this.#defaultEndpoint(signal), path } : null;
   }
 
-  #headers(signal: Signal): Record<string, string> {
+  #defaultEndpoint(signal: Signal): string {
+    const port = this.#protocol(signal) === 'grpc' ? GRPC_PORT : HTTP_PORT;
+    return `http://localhost:${port}`;
+  }
+
+  /** gRPC's endpoints are also written `host:port`; OTEL_EXPORTER_OTLP_INSECURE says whether that is without TLS. */
+  #withScheme(signal: Signal, text: string): string {
+    if (text.includes('://')) return text;
+    const [, insecure = 'false'] = this.#named(signal, 'INSECURE');
+    return `${insecure.toLowerCase() === 'true' ? 'http' : 'https'}://${text}`;
+  }
+
+  /** The service's name is the path of gRPC. */
+  #dropPath(url: URL, variable: string): void {
+    if (url.pathname !== '/' && url.pathname !== '')
+      this.#warnOnce(`${variable} has a path, which gRPC does not use: ignored`);
+    url.pathname = '';
+    url.search = '';
+  }
+
+  #checkPort(url: URL, variable: string, protocol: Protocol): void {
+    if (url.port === GRPC_PORT && protocol !== 'grpc')
+      this.#warnOnce(
+        `${variable} has port 4317, which is gRPC's: --otlp-protocol grpc speaks it; OTLP over HTTP is usually at 4318`,
+      );
+    if (url.port === HTTP_PORT && protocol === 'grpc')
+      this.#warnOnce(
+        `${variable} has port 4318, which is that of OTLP over HTTP; gRPC is usually at 4317`,
+      );
+  }
+
+  #headers(signal: Signal, protocol: Protocol): Record<string, string> {
     const [name, text] = this.#named(signal, 'HEADERS');
     const parsed = parseKeyValues(text ?? '');
     if (!parsed.ok) {
-      this.warnings.push(`${name} is not key=value,…: no headers are sent`);
+      this.#warnOnce(`${name} is not key=value,…: no headers are sent`);
       return {};
     }
     const headers: Record<string, string> = {};
@@ -157,24 +204,22 @@ class EnvironmentReader {
       try {
         validateHeaderName(key);
         validateHeaderValue(key, value);
+        if (protocol === 'grpc' && NOT_METADATA.test(key.toLowerCase())) throw new TypeError(key);
         headers[key.toLowerCase()] = value;
       } catch {
-        this.warnings.push(`${name} has a header that HTTP does not allow: not sent`);
+        this.#warnOnce(`${name} has a header that HTTP does not allow: not sent`);
       }
     }
     return headers;
   }
 
   #protocol(signal: Signal): Protocol {
+    if (this.#options.protocol !== undefined) return this.#options.protocol;
     const [name, value = 'http/protobuf'] = this.#named(signal, 'PROTOCOL');
-    if (value === 'http/protobuf' || value === 'http/json') return value;
-    if (value === 'grpc')
-      throw new TraceError('ERR_OTLP_GRPC', `${name} is grpc, which trace does not speak yet`, {
-        exitCode: EXIT.usage,
-        remedy: `Set ${name}=http/protobuf, and the endpoint's HTTP port (usually 4318).`,
-      });
+    const known = PROTOCOLS.find((protocol) => protocol === value);
+    if (known !== undefined) return known;
     throw usageError(
-      `${name} is ${printable(value, 40)}, not http/protobuf or http/json`,
+      `${name} is ${printable(value, 40)}, not ${PROTOCOLS.slice(0, -1).join(', ')} or ${PROTOCOLS.at(-1)}`,
       `Set ${name}=http/protobuf.`,
     );
   }
@@ -209,7 +254,12 @@ class EnvironmentReader {
   }
 
   #ignored(name: string, value: string): void {
-    this.warnings.push(`${name}: ${printable(value, 40)} is not supported and ignored`);
+    this.#warnOnce(`${name}: ${printable(value, 40)} is not supported and ignored`);
+  }
+
+  /** A common setting is read for each signal. */
+  #warnOnce(text: string): void {
+    if (!this.warnings.includes(text)) this.warnings.push(text);
   }
 }
 
@@ -232,5 +282,5 @@ function basicAuthorization(url: URL): Record<string, string> {
 
 /** An endpoint as it may be printed: no query, which may hold a key. */
 export function displayUrl(url: URL): string {
-  return printable(`${url.origin}${url.pathname}`);
+  return printable(`${url.origin}${url.pathname === '/' ? '' : url.pathname}`);
 }

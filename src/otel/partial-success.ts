@@ -1,5 +1,6 @@
 import { asObject, asString, toNumber } from '../core/otlp-values.ts';
-import type { Answer } from './http.ts';
+import { fieldsOf } from './protobuf-fields.ts';
+import type { Answer } from './transport.ts';
 
 /** What a receiver took only in part: how many it refused, and why. */
 export interface PartialSuccess {
@@ -9,9 +10,6 @@ export interface PartialSuccess {
 
 const NOTHING: PartialSuccess = { rejected: 0, message: '' };
 const REJECTED_FIELDS = ['rejectedSpans', 'rejectedDataPoints', 'rejectedLogRecords'];
-const WIRE_VARINT = 0;
-const WIRE_FIXED64 = 1;
-const WIRE_LENGTH = 2;
 
 /** Reads the `partial_success` of an export response, JSON or protobuf by its content type. An unreadable one says nothing. */
 export function partialSuccess(answer: Answer): PartialSuccess {
@@ -40,32 +38,4 @@ function fromProtobuf(body: Buffer): PartialSuccess {
     rejected: typeof rejected === 'number' ? rejected : 0,
     message: Buffer.isBuffer(message) ? message.toString('utf8') : '',
   };
-}
-
-/** The last value of each field; stops at the first byte that cannot be right. */
-function fieldsOf(bytes: Buffer): ReadonlyMap<number, number | Buffer> {
-  const fields = new Map<number, number | Buffer>();
-  let at = 0;
-  const varint = (): number => {
-    let value = 0;
-    for (let scale = 1; at < bytes.length; scale *= 128) {
-      const byte = bytes[at++] ?? 0;
-      value += (byte & 0x7f) * scale;
-      if (byte < 0x80) break;
-    }
-    return value;
-  };
-  while (at < bytes.length) {
-    const tag = varint();
-    const field = Math.floor(tag / 8);
-    const wire = tag % 8;
-    if (wire === WIRE_VARINT) fields.set(field, varint());
-    else if (wire === WIRE_LENGTH) {
-      const length = varint();
-      fields.set(field, bytes.subarray(at, at + length));
-      at += length;
-    } else if (wire === WIRE_FIXED64) at += 8;
-    else break;
-  }
-  return fields;
 }

@@ -1,26 +1,20 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { promisify } from 'node:util';
-import { gzip } from 'node:zlib';
 import { encodeProtobuf } from '../core/otlp-protobuf.ts';
 import type { OtlpPayload } from '../core/otlp-types.ts';
 import { printable } from '../core/text.ts';
 import type { Seconds } from '../core/types.ts';
-import { type SignalTarget, displayUrl } from './environment.ts';
-import { type Answer, type Poster, poster } from './http.ts';
+import { type Signal, type SignalTarget, displayUrl } from './environment.ts';
+import { openTransport } from './open-transport.ts';
 import { partialSuccess } from './partial-success.ts';
+import type { Answer, Outcome, Transport, Trouble } from './transport.ts';
 
 /**
- * Delivers batches of one signal to one receiver, as OTLP/HTTP has it (opentelemetry.io/docs/specs/otlp): splits what is too large,
+ * Delivers batches of one signal to one receiver, as OTLP has it (opentelemetry.io/docs/specs/otlp): splits what is too large,
  * waits and tries again where the specification says so, and counts what was refused.
  */
 
 /** Many receivers stop at 4 MiB (gRPC's default, also behind HTTP gateways); some room for headers is kept. */
 const BODY_LIMIT = 4 * 1024 * 1024 - 64 * 1024;
-/** The statuses that OTLP/HTTP names as retryable; any other answer is final. */
-const RETRYABLE: ReadonlySet<number> = new Set([429, 502, 503, 504]);
-/** Answers that the next batch would get too: this signal is not sent any more. */
-const HOPELESS: ReadonlySet<number> = new Set([401, 403, 404, 405, 501]);
-const TOO_LARGE = 413;
 const ATTEMPTS = 5;
 const FIRST_PAUSE: Seconds = 1;
 const PAUSE_GROWTH = 1.5;
@@ -53,14 +47,20 @@ export interface SenderOptions {
 }
 
 const NONE: Tally = { sent: 0, rejected: 0, dropped: 0 };
-const compress = promisify(gzip);
+
+/** What to do where a receiver has no use for a signal. */
+const UNWANTED: Readonly<Record<Signal, string | null>> = {
+  traces: null,
+  metrics: 'OTEL_METRICS_EXPORTER=none for a receiver of traces alone',
+  logs: 'OTEL_LOGS_EXPORTER=none for a receiver of traces alone',
+};
 
 /** One signal's way to its receiver. */
 export class Sender<T> {
   readonly #target: SignalTarget;
   readonly #encode: (items: readonly T[]) => OtlpPayload;
   readonly #options: SenderOptions;
-  readonly #poster: Poster;
+  readonly #transport: Transport;
   readonly #warned = new Set<string>();
   #hopeless = false;
 
@@ -72,7 +72,12 @@ export class Sender<T> {
     this.#target = target;
     this.#encode = encode;
     this.#options = options;
-    this.#poster = poster(target.url);
+    this.#transport = openTransport(target, options.userAgent);
+  }
+
+  /** Whether the receiver will never have this signal, which was said. */
+  get isHopeless(): boolean {
+    return this.#hopeless;
   }
 
   /** Sends the items in as few requests as their size allows. Never rejects. */
@@ -85,7 +90,7 @@ export class Sender<T> {
   }
 
   close(): void {
-    this.#poster.close();
+    this.#transport.close();
   }
 
   #bodyOf(items: readonly T[]): Buffer {
@@ -98,18 +103,17 @@ export class Sender<T> {
   async #send(items: readonly T[], body: Buffer, splittable: boolean): Promise<Tally> {
     let pause = FIRST_PAUSE;
     for (let attempt = 1; attempt <= ATTEMPTS; attempt++) {
-      const answer = await this.#post(body);
-      if (answer instanceof Error) {
-        this.#warnUnreachable(answer);
-        if (!(await this.#pause(pause, null))) break;
-      } else if (answer.status >= 200 && answer.status < 300) return this.#accepted(items, answer);
-      else if (answer.status === TOO_LARGE && splittable && items.length > 1)
+      const outcome = await this.#transport.send(body, this.#options.deadline);
+      if (outcome.kind === 'taken') return this.#accepted(items, outcome.answer);
+      if (outcome.kind === 'too-large' && splittable && items.length > 1)
         return this.#halves(items, (half) => this.#send(half, this.#bodyOf(half), false));
-      else if (!RETRYABLE.has(answer.status)) return this.#refused(items, answer);
-      else {
-        this.#warnOnce(`answers HTTP ${answer.status}; trying again`);
-        if (!(await this.#pause(pause, retryAfter(answer.retryAfter)))) break;
-      }
+      if (outcome.kind === 'refused' || outcome.kind === 'too-large')
+        return this.#refused(items, outcome);
+      if (outcome.kind === 'unanswered') {
+        this.#warnUnreachable(outcome);
+        if (this.#hopeless) break;
+      } else this.#warnOnce(`answers ${outcome.why}; trying again`);
+      if (!(await this.#pause(pause, askedPause(outcome)))) break;
       pause = Math.min(pause * PAUSE_GROWTH, LONGEST_PAUSE);
     }
     return { ...NONE, dropped: items.length };
@@ -120,26 +124,6 @@ export class Sender<T> {
     return sum(await send(items.slice(0, middle)), await send(items.slice(middle)));
   }
 
-  async #post(body: Buffer): Promise<Answer | Error> {
-    const { headers, protocol, timeout, gzip: gzipped } = this.#target;
-    const type = protocol === 'http/json' ? 'application/json' : 'application/x-protobuf';
-    try {
-      return await this.#poster.post({
-        body: gzipped ? await compress(body) : body,
-        headers: {
-          'user-agent': this.#options.userAgent,
-          ...headers,
-          'content-type': type,
-          ...(gzipped ? { 'content-encoding': 'gzip' } : {}),
-        },
-        timeout,
-        signal: this.#options.deadline,
-      });
-    } catch (error) {
-      return error instanceof Error ? error : new Error(String(error));
-    }
-  }
-
   #accepted(items: readonly T[], answer: Answer): Tally {
     const { rejected, message } = partialSuccess(answer);
     const refused = Math.min(Math.max(0, rejected), items.length);
@@ -148,11 +132,16 @@ export class Sender<T> {
     return { sent: items.length - refused, rejected: refused, dropped: 0 };
   }
 
-  #refused(items: readonly T[], answer: Answer): Tally {
-    const { status } = answer;
-    this.#hopeless = HOPELESS.has(status);
-    const then = this.#hopeless ? `; no more ${this.#target.signal} are sent` : '';
-    this.#warnOnce(`refuses ${this.#target.signal} with HTTP ${status}${then}`);
+  #refused(
+    items: readonly T[],
+    outcome: Extract<Outcome, { kind: 'refused' | 'too-large' }>,
+  ): Tally {
+    const { signal } = this.#target;
+    this.#hopeless = outcome.kind === 'refused' && outcome.lasting;
+    const then = this.#hopeless ? `; no more ${signal} are sent` : '';
+    const remedy = this.#hopeless ? UNWANTED[signal] : null;
+    const better = outcome.kind === 'refused' ? outcome.remedy : null;
+    this.#warnOnce(`refuses ${signal} with ${outcome.why}${then}${andThen(better ?? remedy)}`);
     return { ...NONE, rejected: items.length };
   }
 
@@ -174,18 +163,32 @@ export class Sender<T> {
     return !deadline.aborted;
   }
 
-  #warnUnreachable(error: Error): void {
+  /** In words without the signal: the others of the same receiver have the same trouble, and it is said once. */
+  #warnUnreachable({ why, lasting, remedy }: Trouble): void {
     if (this.#options.deadline.aborted) return;
-    const code = 'code' in error && typeof error.code === 'string' ? error.code : error.message;
-    this.#warnOnce(`cannot be reached (${printable(code, 60)}); trying again`);
+    this.#hopeless = lasting;
+    const then = lasting ? 'nothing more is sent' : 'trying again';
+    this.#warnOnce(
+      `cannot be reached (${why}); ${then}${andThen(remedy)}`,
+      this.#target.url.origin,
+    );
   }
 
-  #warnOnce(text: string): void {
+  #warnOnce(text: string, place: string = displayUrl(this.#target.url)): void {
     // A message can differ each time; more than a few kinds tell nothing new.
     if (this.#warned.has(text) || this.#warned.size >= WARNING_LIMIT) return;
     this.#warned.add(text);
-    this.#options.warn(`OTLP receiver ${displayUrl(this.#target.url)} ${text}`);
+    this.#options.warn(`OTLP receiver ${place} ${text}`);
   }
+}
+
+/** A remedy behind a warning. */
+function andThen(remedy: string | null): string {
+  return remedy === null ? '' : `; ${remedy}`;
+}
+
+function askedPause(outcome: Outcome): Seconds | null {
+  return outcome.kind === 'busy' ? outcome.after : null;
 }
 
 /** Both tallies together. */
@@ -195,12 +198,4 @@ export function sum(a: Tally, b: Tally): Tally {
     rejected: a.rejected + b.rejected,
     dropped: a.dropped + b.dropped,
   };
-}
-
-/** `Retry-After` in seconds: a number, or an HTTP date (RFC 9110 §10.2.3); null when it is neither. */
-export function retryAfter(value: string | null): Seconds | null {
-  if (value === null) return null;
-  if (/^\d{1,9}$/.test(value)) return Number(value);
-  const at = Date.parse(value);
-  return Number.isNaN(at) ? null : Math.max(0, (at - Date.now()) / 1e3);
 }

@@ -25,7 +25,7 @@ import { MetricState } from './metric-state.ts';
 import { Sender, type SenderOptions, type Tally, sum } from './sender.ts';
 
 /**
- * Sends a run to an OTLP/HTTP receiver while it goes on: blocked spans as they close, metrics every ten seconds, and at the
+ * Sends a run to an OTLP receiver while it goes on: blocked spans as they close, metrics every ten seconds, and at the
  * end the root span with the summary. Nothing here waits in `write`.
  */
 
@@ -34,10 +34,17 @@ const METRICS_INTERVAL: Seconds = 10;
 /** What the end of a run may be delayed by a receiver that does not answer. */
 const CLOSE_TIMEOUT: Seconds = 5;
 
+/** What a tally counts. */
+const ITEMS: Readonly<Record<Signal, string>> = {
+  traces: 'spans',
+  metrics: 'data points',
+  logs: 'log records',
+};
+
 /** What became of everything that was to be sent. */
 export interface OtlpReport extends Tally {
   readonly signals: Readonly<Partial<Record<Signal, Tally>>>;
-  /** Sentences for the user, in the order they arose; without credentials. */
+  /** Sentences for the user, in the order they arose; without credentials. Each went to `onWarning` when it arose. */
   readonly warnings: readonly string[];
 }
 
@@ -47,6 +54,8 @@ export interface OtlpSink extends Sink {
   end(end: RunEnd, findings: readonly Finding[]): Promise<OtlpReport>;
   /** Delivers what is queued within the time limit; without an `end` there is no root span. */
   close(): Promise<OtlpReport>;
+  /** Ends the delivery now: somebody is tired of waiting. What is left counts as dropped. */
+  giveUp(): void;
 }
 
 /** How to open a sink. */
@@ -57,6 +66,8 @@ export interface OtlpSinkOptions {
   readonly metrics?: readonly Metric[];
   readonly closeTimeout?: Seconds;
   readonly metricsInterval?: Seconds;
+  /** Told of each warning as it arises, those of the configuration too. */
+  readonly onWarning?: (text: string) => void;
 }
 
 interface RootSpan {
@@ -76,7 +87,7 @@ class Otlp implements OtlpSink {
   readonly #context: EncodeContext;
   readonly #closing = new AbortController();
   readonly #deadline = new AbortController();
-  readonly #warnings: string[];
+  readonly #warnings: string[] = [];
   readonly #traces: Channel<Span | RootSpan> | null;
   readonly #logs: Channel<LogSource> | null;
   readonly #metrics: Sender<Sample | Histogram> | null;
@@ -91,7 +102,7 @@ class Otlp implements OtlpSink {
     const { config, start, metrics = [], metricsInterval = METRICS_INTERVAL } = options;
     this.#options = options;
     this.#context = encodeContext(start, { metrics, resource: config.resource });
-    this.#warnings = [...config.warnings];
+    for (const warning of config.warnings) this.#warn(warning);
     this.#state = new MetricState(config.temporality);
     const { traces, logs, metrics: numbers } = config.targets;
     this.#traces =
@@ -154,6 +165,17 @@ class Otlp implements OtlpSink {
     return this.#result();
   }
 
+  giveUp(): void {
+    this.#deadline.abort();
+  }
+
+  /** One receiver can have one trouble with every signal: it is said once. */
+  #warn(text: string): void {
+    if (this.#warnings.includes(text)) return;
+    this.#warnings.push(text);
+    this.#options.onWarning?.(text);
+  }
+
   #result(): OtlpReport {
     const unsent = { sent: 0, rejected: 0, dropped: this.#state.refused };
     const signals = {
@@ -162,7 +184,25 @@ class Otlp implements OtlpSink {
       ...(this.#logs && { logs: this.#logs.tally }),
     };
     const late = { sent: 0, rejected: 0, dropped: this.#late };
+    this.#sayWhatIsMissing(signals);
     return { ...Object.values(signals).reduce(sum, late), signals, warnings: this.#warnings };
+  }
+
+  /** A signal that the receiver does not take was said to be missing when it was refused. */
+  #sayWhatIsMissing(signals: OtlpReport['signals']): void {
+    const said = {
+      traces: false,
+      metrics: this.#metrics?.isHopeless,
+      logs: this.#logs?.isHopeless,
+    };
+    const parts = Object.entries(signals).flatMap(([name, { sent, rejected, dropped }]) => {
+      const signal = name as Signal;
+      const missing = rejected + dropped;
+      if (missing === 0 || said[signal] === true) return [];
+      const how = `${rejected} refused, ${dropped} given up`;
+      return [`${missing} of ${sent + missing} ${ITEMS[signal]} (${how})`];
+    });
+    if (parts.length > 0) this.#warn(`OTLP: not delivered: ${parts.join(', ')}`);
   }
 
   /** One export at a time: while a receiver is slow the state goes on gathering, and nothing is lost. */
@@ -188,7 +228,7 @@ class Otlp implements OtlpSink {
 
   #sender<T>(target: SignalTarget, encode: ConstructorParameters<typeof Sender<T>>[1]): Sender<T> {
     const options: SenderOptions = {
-      warn: (text) => this.#warnings.push(text),
+      warn: (text) => this.#warn(text),
       userAgent: `tracewright/${this.#context.start.toolVersion}`,
       closing: this.#closing.signal,
       deadline: this.#deadline.signal,

@@ -60,6 +60,7 @@ function toDocument(report: Report): Record<string, unknown> {
     problems: report.problems,
     recording: report.recording,
     trace_id: report.traceId,
+    trace_url: report.traceUrl,
   };
 }
 

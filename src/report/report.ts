@@ -46,11 +46,15 @@ export interface Report {
   /** The folder of the recording; null when none was kept. */
   readonly recording: string | null;
   readonly traceId: string;
+  /** Where the exported trace can be looked at; null when it was not exported or nobody knows. */
+  readonly traceUrl: string | null;
 }
 
 /** What a report says beyond the recording and the findings. */
 export interface ReportExtra {
   readonly recording: string | null;
+  /** Of the trace in a tracing backend, once it is there. */
+  readonly traceUrl?: string | null;
   /** Trouble outside the recording: an exporter that was refused, a disk that was full. */
   readonly problems?: readonly string[];
 }
@@ -89,5 +93,6 @@ export function buildReport(
     problems: [...view.problems, ...(extra.problems ?? [])],
     recording: extra.recording,
     traceId: start.traceId,
+    traceUrl: extra.traceUrl ?? null,
   };
 }

@@ -70,6 +70,8 @@ function writeRun(page: Page, report: Report): void {
 /** Paths and commands stand whole on their line, so that they can be copied. */
 function writeNext(page: Page, report: Report): void {
   const { style } = page;
+  if (report.traceUrl !== null)
+    page.verbatim(`${style.dim('trace')}      ${outside(report.traceUrl, 4096)}`);
   if (report.recording === null) {
     page.field('recording', 'none kept', FIELD);
     return;

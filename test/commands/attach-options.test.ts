@@ -19,7 +19,7 @@ describe('trace attach', () => {
       duration: 10,
       lagThreshold: 0.05,
       recording: { enabled: true, path: null, parent: null, overwrite: false, raw: false },
-      otlp: { enabled: false, endpoint: null },
+      otlp: { enabled: false, endpoint: null, protocol: null, traceUrl: null },
       format: 'text',
       maxPause: null,
       requireStacks: false,
@@ -66,12 +66,22 @@ describe('trace attach', () => {
   });
 
   it('exports when an endpoint is named or --otel asks for it', () => {
-    expect(options('7 --otel').otlp).toEqual({ enabled: true, endpoint: null });
-    expect(options('7 --otlp-endpoint http://h:4318').otlp).toEqual({
+    expect(options('7 --otel').otlp).toMatchObject({ enabled: true, endpoint: null });
+    expect(options('7 --otlp-endpoint http://h:4318').otlp).toMatchObject({
       enabled: true,
       endpoint: 'http://h:4318',
     });
     expect(() => options('7 --otlp-endpoint h:4318')).toThrow('takes a URL');
+  });
+
+  it('exports by a protocol of OpenTelemetry when one is named', () => {
+    expect(options('7 --otlp-protocol grpc').otlp).toMatchObject({
+      enabled: true,
+      protocol: 'grpc',
+    });
+    expect(() => options('7 --otlp-protocol udp')).toThrow(
+      "takes grpc or http/protobuf or http/json, got 'udp'",
+    );
   });
 
   it('refuses to keep nothing and to say where', () => {

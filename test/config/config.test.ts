@@ -44,6 +44,19 @@ describe('configuration', () => {
     expect(await load({ OTEL_EXPORTER_OTLP_TRACES_ENDPOINT: 'http://other/' })).toEqual({});
   });
 
+  it('takes the place where traces are looked at from the user alone', async () => {
+    const url = 'https://grafana.example/explore?trace={trace_id}';
+    await user(JSON.stringify({ trace_url: url }));
+    expect(await load()).toEqual({ traceUrl: url });
+    expect(await load({ TRACEWRIGHT_TRACE_URL: 'http://j/trace/{trace_id}' })).toEqual({
+      traceUrl: 'http://j/trace/{trace_id}',
+    });
+    for (const wrong of ['http://j/trace/', 'j/{trace_id}', 'javascript:alert({trace_id})'])
+      await expect(load({ TRACEWRIGHT_TRACE_URL: wrong })).rejects.toThrow(
+        'not an http:// or https:// URL with {trace_id} in it',
+      );
+  });
+
   it('reads null as a duration without end, and paths from the file they stand in', async () => {
     await project('{"duration": null, "output": "runs/today"}');
     expect(await load()).toEqual({ duration: null, output: join(cwd, 'runs/today') });
@@ -64,6 +77,7 @@ describe('a mistake in the configuration', () => {
     ['{"output": "/etc/x"}', 'output is "/etc/x", not a path'],
     ['{"output": "a/../../x"}', 'output is "a/../../x", not a path'],
     ['{"otlp_endpoint": "http://h"}', "otlp_endpoint may not stand in a project's file"],
+    ['{"trace_url": "http://h/{trace_id}"}', "trace_url may not stand in a project's file"],
     ['[]', 'is not a JSON object'],
     ['{"a": \u001b[31m}', 'is not JSON'],
   ])('%j is a usage error that names the file and the key', async (text, message) => {

@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { type Received, startReceiver, unusedUrl } from '../otel/receiver.ts';
+import type { Received } from '../otel/received.ts';
+import { startReceiver, unusedUrl } from '../otel/receiver.ts';
 import { startTarget } from '../targets/harness.ts';
 import { parseReport, runCli, verdicts } from './cli.ts';
 

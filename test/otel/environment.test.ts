@@ -1,8 +1,13 @@
+import { mkdtempSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { displayUrl, otlpConfig } from '../../src/otel/environment.ts';
+import { makeCertificate } from './certificate.ts';
 
 type Environment = Record<string, string>;
 const read = (env: Environment, endpoint?: string) => otlpConfig({ env, endpoint });
+const TRUSTED = makeCertificate({ name: '127.0.0.1' });
 const BASE = { OTEL_EXPORTER_OTLP_ENDPOINT: 'http://host:4318' };
 
 describe('where OTLP goes', () => {
@@ -104,20 +109,77 @@ describe('settings', () => {
     expect(config?.warnings.join()).not.toContain('secret');
   });
 
-  it('asking for gRPC are told what to set instead', () => {
-    expect(() => read({ ...BASE, OTEL_EXPORTER_OTLP_PROTOCOL: 'grpc' })).toThrow(
-      expect.objectContaining({
-        code: 'ERR_OTLP_GRPC',
-        exitCode: 2,
-        remedy: expect.stringContaining('OTEL_EXPORTER_OTLP_PROTOCOL=http/protobuf') as string,
-      }) as Error,
+  it('name a protocol for all signals or for one; the flag stands above them', () => {
+    const env = {
+      OTEL_EXPORTER_OTLP_PROTOCOL: 'grpc',
+      OTEL_EXPORTER_OTLP_METRICS_PROTOCOL: 'http/json',
+    };
+    const { traces, metrics } = read(env, 'http://h:9')?.targets ?? {};
+    expect([traces?.protocol, metrics?.protocol]).toEqual(['grpc', 'http/json']);
+    expect([traces?.url.href, metrics?.url.href]).toEqual(['http://h:9/', 'http://h:9/v1/metrics']);
+    const forced = otlpConfig({ env, endpoint: 'http://h:9', protocol: 'http/protobuf' });
+    expect(forced?.targets.traces?.protocol).toBe('http/protobuf');
+  });
+
+  it("leave the default to each signal's protocol, when the default is asked for", () => {
+    const env = { OTEL_EXPORTER_OTLP_TRACES_PROTOCOL: 'grpc' };
+    expect(read(env)).toBeNull();
+    const { traces, metrics } =
+      otlpConfig({ env, endpoint: undefined, orDefault: true })?.targets ?? {};
+    expect(traces?.url.href).toBe('http://localhost:4317/');
+    expect(metrics?.url.href).toBe('http://localhost:4318/v1/metrics');
+  });
+
+  it.each([
+    [{}, 'https://collector:4317/'],
+    [{ OTEL_EXPORTER_OTLP_INSECURE: 'true' }, 'http://collector:4317/'],
+    [
+      { OTEL_EXPORTER_OTLP_INSECURE: 'true', OTEL_EXPORTER_OTLP_TRACES_INSECURE: 'false' },
+      'https://collector:4317/',
+    ],
+  ])('%j decides about TLS for a gRPC endpoint without a scheme', (env, url) => {
+    const endpoint = 'collector:4317';
+    const all = { ...env, OTEL_EXPORTER_OTLP_ENDPOINT: endpoint };
+    const config = read({ ...all, OTEL_EXPORTER_OTLP_PROTOCOL: 'grpc' });
+    expect(config?.targets.traces?.url.href).toBe(url);
+    expect(() => read(all)).toThrow('not an http:// or https:// URL');
+  });
+
+  it.each([
+    ['http://h:4318', 'port 4318, which is that of OTLP over HTTP; gRPC is usually at 4317'],
+    ['http://h:4317/v1/traces', 'has a path, which gRPC does not use'],
+  ])('that gRPC at %s has no use for are a warning, once', (endpoint, warning) => {
+    const config = otlpConfig({ env: {}, endpoint, protocol: 'grpc' });
+    expect(config?.warnings).toEqual([expect.stringContaining(warning)]);
+    expect(config && config.targets.traces && displayUrl(config.targets.traces.url)).toBe(
+      endpoint.replace('/v1/traces', ''),
     );
+  });
+
+  it('name no header of HTTP or of gRPC itself as metadata', () => {
+    const env = { OTEL_EXPORTER_OTLP_HEADERS: 'te=x,grpc-timeout=1S,connection=close,key=v' };
+    const config = otlpConfig({ env, endpoint: 'http://h', protocol: 'grpc' });
+    expect(config?.targets.traces?.headers).toEqual({ key: 'v' });
+    expect(config?.warnings).toEqual([expect.stringContaining('that HTTP does not allow')]);
+  });
+
+  it('name files of certificates, which are read before the run', () => {
+    const file = join(mkdtempSync(join(tmpdir(), 'trace-tls-')), 'a.pem');
+    const env = { OTEL_EXPORTER_OTLP_CERTIFICATE: file };
+    expect(() => read(env, 'https://h')).toThrow(
+      `OTEL_EXPORTER_OTLP_CERTIFICATE: cannot read ${file}: ENOENT`,
+    );
+    writeFileSync(file, 'something');
+    expect(() => read(env, 'https://h')).toThrow('holds no certificate in PEM form');
+    writeFileSync(file, TRUSTED.cert);
+    expect(read(env, 'https://h')?.targets.traces?.tls).toEqual({ ca: TRUSTED.cert });
+    expect(read(env, 'http://h')?.targets.traces?.tls).toEqual({});
   });
 
   it.each([
     [{ OTEL_EXPORTER_OTLP_ENDPOINT: 'host:4318' }, 'OTEL_EXPORTER_OTLP_ENDPOINT is host:4318, not'],
     [{ OTEL_EXPORTER_OTLP_ENDPOINT: 'ftp://u:secret@h' }, 'is ftp://***@h, not an http:// or'],
-    [{ ...BASE, OTEL_EXPORTER_OTLP_PROTOCOL: 'udp' }, 'OTEL_EXPORTER_OTLP_PROTOCOL is udp, not'],
+    [{ ...BASE, OTEL_EXPORTER_OTLP_PROTOCOL: 'udp' }, 'udp, not http/protobuf, http/json or grpc'],
   ])('%j are a usage error', (env, message) => {
     expect(() => read(env)).toThrow(
       expect.objectContaining({

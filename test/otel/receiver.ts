@@ -3,10 +3,11 @@ import { type IncomingMessage, type ServerResponse, createServer } from 'node:ht
 import type { AddressInfo, Socket } from 'node:net';
 import { gunzipSync } from 'node:zlib';
 import { type Signal, decodeRequest, encodeResponse } from './protobuf.ts';
+import { type Gathered, type ReceivedRequest, gather } from './received.ts';
 
 /**
- * An OTLP/HTTP receiver in this process, JSON and protobuf, that can misbehave. Protobuf is decoded by protobufjs from the official
- * .proto files, so it accepts exactly what a real receiver does.
+ * An OTLP/HTTP receiver in this process, JSON and protobuf, that can misbehave. Protobuf is decoded by what was generated from the
+ * official .proto files, so it accepts exactly what a real receiver does.
  */
 
 /** Each option may be changed while it runs. */
@@ -25,33 +26,11 @@ export interface ReceiverOptions {
   missing?: readonly Signal[];
 }
 
-/** A request as it arrived. `body` is OTLP/JSON, whatever it was sent as; null when it was refused unread. */
-export interface ReceivedRequest {
-  readonly signal: Signal;
-  readonly path: string;
-  readonly headers: IncomingMessage['headers'];
-  readonly bytes: number;
-  readonly status: number;
-  readonly body: unknown;
-}
-
-/** A span, log record or metric with the attributes of its resource. */
-export interface Received {
-  readonly resource: Readonly<Record<string, unknown>>;
-  readonly [field: string]: unknown;
-}
-
-export interface Receiver {
+/** A receiver that runs. */
+export interface Receiver extends Gathered {
   /** For `--otlp-endpoint` and OTEL_EXPORTER_OTLP_ENDPOINT. */
   readonly url: string;
   readonly options: ReceiverOptions;
-  readonly requests: readonly ReceivedRequest[];
-  /** Spans of accepted requests; attributes are plain objects. */
-  spans(): Received[];
-  metrics(): Received[];
-  logs(): Received[];
-  /** Resolves when `isEnough` holds, checked after each request. */
-  until(isEnough: () => boolean): Promise<void>;
   close(): Promise<void>;
 }
 
@@ -63,13 +42,11 @@ const PATHS: Readonly<Record<string, Signal>> = {
 
 /** Starts one on a free port of the loopback interface. */
 export async function startReceiver(options: ReceiverOptions = {}): Promise<Receiver> {
-  const requests: ReceivedRequest[] = [];
-  const waiting = new Set<() => void>();
+  const gathered = gather();
   const sockets = new Set<Socket>();
   const server = createServer((request, response) => {
     void answer({ request, response, options }).then((received) => {
-      if (received !== null) requests.push(received);
-      for (const check of waiting) check();
+      gathered.add(received);
     });
   });
   server.on('connection', (socket) => {
@@ -79,27 +56,10 @@ export async function startReceiver(options: ReceiverOptions = {}): Promise<Rece
   server.listen(0, '127.0.0.1');
   await once(server, 'listening');
   const { port } = server.address() as AddressInfo;
-  const accepted = (signal: Signal) =>
-    requests.filter((request) => request.signal === signal && request.status === 200);
-  const items = (signal: Signal, path: readonly [string, string, string]) =>
-    accepted(signal).flatMap(({ body }) => itemsOf(body, path));
   return {
     url: `http://127.0.0.1:${port}`,
     options,
-    requests,
-    spans: () => items('traces', ['resourceSpans', 'scopeSpans', 'spans']),
-    metrics: () => items('metrics', ['resourceMetrics', 'scopeMetrics', 'metrics']),
-    logs: () => items('logs', ['resourceLogs', 'scopeLogs', 'logRecords']),
-    until: (isEnough) =>
-      new Promise((resolve) => {
-        const check = () => {
-          if (!isEnough()) return;
-          waiting.delete(check);
-          resolve();
-        };
-        waiting.add(check);
-        check();
-      }),
+    ...gathered,
     async close() {
       for (const socket of sockets) socket.destroy();
       server.close();
@@ -160,6 +120,7 @@ async function answer(exchange: {
     headers: request.headers,
     bytes: raw.length,
     status: status ?? 200,
+    taken: status === null,
     body,
   };
 }
@@ -199,35 +160,4 @@ function partialAnswer(parts: {
   };
   const partialSuccess = { [field[signal]]: String(rejected), errorMessage: message };
   return Buffer.from(JSON.stringify({ partialSuccess }));
-}
-
-type Json = Readonly<Record<string, unknown>>;
-
-function itemsOf(body: unknown, path: readonly [string, string, string]): Received[] {
-  return list(body, path[0]).flatMap((resource) =>
-    list(resource, path[1]).flatMap((scope) =>
-      list(scope, path[2]).map((item) => ({
-        ...item,
-        ...('attributes' in item ? { attributes: attributesOf(item) } : {}),
-        resource: attributesOf(resource['resource'] as Json),
-      })),
-    ),
-  );
-}
-
-function list(value: unknown, key: string): Json[] {
-  return ((value as Json)[key] as Json[] | undefined) ?? [];
-}
-
-/** Attributes as a plain object: strings, numbers, booleans and lists of them. */
-export function attributesOf(owner: Json): Record<string, unknown> {
-  return Object.fromEntries(
-    list(owner, 'attributes').map(({ key, value }) => [key as string, plain(value as Json)]),
-  );
-}
-
-function plain(value: Json): unknown {
-  if (value['arrayValue'] !== undefined) return list(value['arrayValue'], 'values').map(plain);
-  if (value['intValue'] !== undefined) return Number(value['intValue']);
-  return value['stringValue'] ?? value['boolValue'] ?? value['doubleValue'] ?? null;
 }

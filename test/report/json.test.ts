@@ -56,6 +56,7 @@ describe('the JSON document', () => {
       'problems',
       'recording',
       'trace_id',
+      'trace_url',
     ]);
     expect(document).toMatchObject({
       schema_version: 1,

@@ -1,0 +1,82 @@
+import type { Finding, RunEnd, RunStart, Seconds } from '../core/types.ts';
+import type { OtlpConfig } from '../otel/environment.ts';
+import type { OtlpSink } from '../otel/sink.ts';
+import type { AttachOptions } from './attach-options.ts';
+import type { AttachScreen } from './attach-screen.ts';
+import type { Environment } from './command.ts';
+
+/** Sending a run to an OTLP receiver: whether and where to, the end of it, and where the trace can be looked at then. */
+
+/** A delivery that takes longer is said, so that nobody takes trace for hung. */
+const WORTH_SAYING: Seconds = 1;
+
+interface Setup {
+  readonly options: AttachOptions;
+  readonly environment: Environment;
+  readonly screen: AttachScreen;
+}
+
+/** An export that has been opened. */
+export interface Export {
+  readonly sink: OtlpSink;
+  /** Delivers what is left and gives the URL of the trace, null when there is none. A stop signal ends the waiting. */
+  finish(end: RunEnd, findings: readonly Finding[]): Promise<string | null>;
+}
+
+/** Opens what flags and variables ask for; null when they ask for nothing. Its warnings are said as they arise. */
+export async function openExport(start: RunStart, setup: Setup): Promise<Export | null> {
+  const { options, environment, screen } = setup;
+  const { enabled, endpoint, protocol } = options.otlp;
+  const { env } = environment;
+  const asked = enabled || Object.keys(env).some((name) => name.startsWith('OTEL_EXPORTER_OTLP_'));
+  if (!asked) return null;
+  const [{ otlpConfig }, { openOtlpSink }] = await Promise.all([
+    import('../otel/environment.ts'),
+    import('../otel/sink.ts'),
+  ]);
+  const named = Object.keys(env).some((name) =>
+    /^OTEL_EXPORTER_OTLP_(?:\w+_)?ENDPOINT$/.test(name),
+  );
+  const config = otlpConfig({
+    env,
+    endpoint: endpoint ?? undefined,
+    protocol: protocol ?? undefined,
+    orDefault: enabled && !named,
+  });
+  if (config === null) return null;
+  const sink = openOtlpSink({ config, start, onWarning: (text) => screen.problem(text) });
+  return {
+    sink,
+    async finish(end, findings) {
+      const tired = new AbortController();
+      const release = environment.onStop(() => {
+        sink.giveUp();
+        tired.abort();
+      });
+      const note = setTimeout(
+        () => screen.note('still sending to the OTLP receiver; Ctrl-C gives up'),
+        WORTH_SAYING * 1e3,
+      );
+      try {
+        const { signals } = await sink.end(end, findings);
+        if ((signals.traces?.sent ?? 0) === 0) return null;
+        return await traceUrl(start.traceId, { config, options, signal: tired.signal });
+      } finally {
+        clearTimeout(note);
+        release();
+      }
+    },
+  };
+}
+
+async function traceUrl(
+  traceId: string,
+  context: { config: OtlpConfig; options: AttachOptions; signal: AbortSignal },
+): Promise<string | null> {
+  const { config, options, signal } = context;
+  const { configuredLink, jaegerLink } = await import('../otel/trace-link.ts');
+  const template = options.otlp.traceUrl;
+  if (template !== null) return configuredLink(template, traceId);
+  const receiver = config.targets.traces;
+  return receiver === null ? null : jaegerLink({ receiver, traceId, signal });
+}

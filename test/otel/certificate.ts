@@ -1,0 +1,27 @@
+import { execFileSync } from 'node:child_process';
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+
+/** A certificate that signs itself, and its key, as PEM. */
+export interface Certificate {
+  readonly cert: string;
+  readonly key: string;
+}
+
+/** Makes one with the openssl program: Node can read certificates, not write them. `days` −1: it has expired. */
+export function makeCertificate(options: { name: string; days?: number }): Certificate {
+  const folder = mkdtempSync(join(tmpdir(), 'trace-certificate-'));
+  const [cert, key] = [join(folder, 'cert.pem'), join(folder, 'key.pem')];
+  const { name, days = 2 } = options;
+  const kind = /^[\d.]+$/.test(name) ? 'IP' : 'DNS';
+  try {
+    const request = 'req -x509 -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes'.split(' ');
+    const names = ['-subj', `/CN=${name}`, '-addext', `subjectAltName=${kind}:${name}`];
+    const files = ['-keyout', key, '-out', cert, '-days', String(days)];
+    execFileSync('openssl', [...request, ...names, ...files], { stdio: 'pipe' });
+    return { cert: readFileSync(cert, 'utf8'), key: readFileSync(key, 'utf8') };
+  } finally {
+    rmSync(folder, { recursive: true });
+  }
+}
