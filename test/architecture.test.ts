@@ -99,6 +99,15 @@ describe('the target', () => {
     'kill(pid, 0);',
     "spawn('kill', [String(pid)])",
     "const signal = 'SIGUSR1';",
+    "process['kill'](pid)",
+    'process?.kill(pid)',
+    'process\n  .kill(pid)',
+    'process._debugProcess(pid)',
+    'const { kill: end } = process;',
+    "import { kill as end } from 'node:process';",
+    "spawn('gdb', ['-p', pid])",
+    "connection.sendUnchecked('Runtime.evaluate', {}, 1)",
+    "send('NodeWorker.sendMessageToWorker', {})",
     "session.send('Runtime.evaluate', { expression })",
     "session.send('Runtime.callFunctionOn')",
     "openSync(`/proc/${pid}/mem`, 'r+')",
@@ -116,6 +125,7 @@ describe('the target', () => {
 
   it.each([
     '// process.kill(pid) would end it',
+    "const reason = 'the application handles SIGUSR1 itself';",
     ' * never Runtime.evaluate',
     'child.kill();',
     'const skill = 1; skill(1);',

@@ -86,14 +86,25 @@ const TOUCH = 'src/platform/touch.ts';
 const TOUCHES: readonly {
   readonly what: string;
   readonly pattern: RegExp;
-  /** A module that may name it, because it only says whether it is there. */
+  /** A module that may name it, because it only says whether it is there, or defines it. */
   readonly except?: string;
 }[] = [
   {
     what: 'signals a process',
-    pattern: /\bprocess\s*\.\s*kill\b|(?<![\w.$])kill\s*\(|['"`]kill['"`]/,
+    pattern:
+      /\bprocess\s*(?:\?\.|\.)\s*(?:kill|_debugProcess)\b|\bprocess\s*\[|(?<![\w.$])kill\s*\(|['"`](?:kill|pkill|gdb|nsenter)['"`]|\bkill\b[^;]*(?:=\s*process\b|\bfrom\s+['"](?:node:)?process['"])/,
   },
-  { what: 'names SIGUSR1', pattern: /SIGUSR1/ },
+  // As a value; a sentence may speak of it.
+  { what: 'names the opening signal', pattern: /['"`]SIGUSR1['"`]/ },
+  {
+    what: 'sends any command to an inspector',
+    pattern: /\bsendUnchecked\b/,
+    except: 'src/platform/cdp.ts',
+  },
+  {
+    what: 'evaluates through workers of the target',
+    pattern: /NodeWorker\.sendMessageToWorker/,
+  },
   {
     what: 'evaluates in the target',
     pattern:
@@ -124,11 +135,22 @@ export function touchViolations(files: readonly SourceFile[]): string[] {
   return files
     .filter(({ path }) => path !== TOUCH)
     .flatMap(({ path, text }) =>
-      text.split('\n').flatMap((line, i) => {
+      joinedLines(text).flatMap(([line, i]) => {
         if (/^\s*(?:\/\/|\/\*|\*)/.test(line)) return [];
         return TOUCHES.filter(({ pattern, except }) => path !== except && pattern.test(line)).map(
           ({ what }) => `${path}:${i + 1} ${what}`,
         );
       }),
     );
+}
+
+/** Lines with their numbers from 0; one that goes on with a member of what stands before it (`process⏎.kill`) is joined to that. */
+function joinedLines(text: string): readonly (readonly [string, number])[] {
+  const joined: [string, number][] = [];
+  for (const [i, line] of text.split('\n').entries()) {
+    const before = joined.at(-1);
+    if (before !== undefined && /^\s*\??\.\s*\w/.test(line)) before[0] += line.trim();
+    else joined.push([line, i]);
+  }
+  return joined;
 }

@@ -15,6 +15,8 @@ export interface OpenInspector {
   /** `ws://host:port/<uuid>` */
   readonly url: string;
   readonly port: number;
+  /** Node's random name for this inspector: another one, opened later on the same port, has another. */
+  readonly id: string;
   /** As `/json/version` gives it: `v20.20.2`. */
   readonly version: string;
 }
@@ -35,7 +37,43 @@ const GUESS_LIMIT = 8;
 const PORT_OPTION =
   /--(?:inspect(?:-brk|-wait)?|inspect-port|debug-port)[= ](?:[^\s=]*:)?(\d{1,5})(?=\s|$)/g;
 
-const RESTART = 'Start it with --inspect to see the functions that block.';
+/** The same options with the host. */
+const ADDRESS_OPTION = /--(?:inspect(?:-brk|-wait)?|inspect-port|debug-port)[= ](\S+)/g;
+
+const RESTART = 'Let trace open it for the run with --inspect, or start it with node --inspect.';
+
+/** How Node is told where its inspector is to listen, and what it is to publish of it. */
+export interface InspectorOptions {
+  /** Null: not given, so loopback. */
+  readonly host: string | null;
+  /** Null: anybody's guess, because it was given as 0 or the command line was overwritten. */
+  readonly port: number | null;
+  /** The words of command line and NODE_OPTIONS that matter to an inspector. */
+  readonly words: readonly string[];
+}
+
+/** Where a Node process would open its inspector, by its command line and NODE_OPTIONS as they were at its start. */
+export function inspectorOptions(pid: number): InspectorOptions {
+  const given = [nodeOptions(pid), ...ownOptions(readCommandLine(pid))].join(' ');
+  let host: string | null = null;
+  let port: number | null = inspectorPorts(pid).has(0) ? null : DEFAULT_PORT;
+  for (const [, address = ''] of given.matchAll(ADDRESS_OPTION)) {
+    const [, named, number] = /^(?:(.*):)?(\d{1,5})$/.exec(address) ?? [null, address, null];
+    if (named !== undefined && named !== '') host = named;
+    if (number !== null && number !== undefined)
+      port = Number(number) === 0 ? null : Number(number);
+  }
+  return { host, port, words: given.split(/\s+/).filter((word) => word.startsWith('--')) };
+}
+
+/** The arguments before the script are Node's own; the others are the program's. */
+function ownOptions(words: readonly string[]): readonly string[] {
+  const end = words.findIndex((word, at) => at > 0 && !word.startsWith('-'));
+  // A flag's value that is a word of its own looks like the script: then what follows is looked at too, on the safe side.
+  const isValue =
+    end > 0 && /^--(?:inspect-port|debug-port|require|import|env-file)$/.test(words[end - 1] ?? '');
+  return end === -1 || isValue ? words : words.slice(0, end);
+}
 
 /** Looks for an open inspector of this process; opens none. Never throws. */
 export async function findOpenInspector(pid: number): Promise<InspectorResult> {
@@ -52,7 +90,7 @@ export async function findOpenInspector(pid: number): Promise<InspectorResult> {
   }
   let last = refused('it has no inspector open', RESTART);
   for (const socket of likely(sockets, inspectorPorts(pid))) {
-    const result = await ask(socket);
+    const result = await askInspector(socket);
     if (result.ok) return result;
     last = result;
   }
@@ -104,7 +142,12 @@ function likely(
   return [...named, ...loopback.slice(0, GUESS_LIMIT)];
 }
 
-async function ask({ host, family, port }: ListeningSocket): Promise<InspectorResult> {
+/** What answers on a socket of the process, as an inspector would. Never throws. */
+export async function askInspector({
+  host,
+  family,
+  port,
+}: ListeningSocket): Promise<InspectorResult> {
   const address = family === 6 ? `[${host}]:${port}` : `${host}:${port}`;
   try {
     const version = await getJson(host, port, '/json/version');
@@ -122,7 +165,7 @@ async function ask({ host, family, port }: ListeningSocket): Promise<InspectorRe
       // Only the id is taken from the answer: host and port are those of the process's own socket.
       const id = isRecord(target) && target['type'] === 'node' ? target['id'] : undefined;
       if (typeof id === 'string' && /^[\w-]{1,64}$/.test(id))
-        return { ok: true, inspector: { url: `ws://${address}/${id}`, port, version: node } };
+        return { ok: true, inspector: { url: `ws://${address}/${id}`, port, id, version: node } };
     }
     return refused(`its inspector on port ${port} lists no target to connect to`, null);
   } catch (error) {

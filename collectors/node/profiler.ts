@@ -12,6 +12,8 @@ import { findOpenInspector } from './inspector.ts';
 
 /** Ten samples in a block of 50 ms. Being woken to be sampled costs an idle target 4.4 % of a core at 1 ms, 1.9 % at 5 ms. */
 const SAMPLING_INTERVAL: Seconds = 0.005;
+/** Where the inspector was opened for us, somebody asked for depth: fifty samples in such a block. */
+export const FINE_INTERVAL: Seconds = 0.001;
 
 /**
  * Starting makes V8 walk its heap twice on the main thread, once a run. Where the inspector is open already somebody means to debug, and a
@@ -24,9 +26,9 @@ const PAUSE_PER_BYTE: number = 0.001 / 2 ** 20;
 
 /** Starting anew costs the same pause again: it may take this share of the time at most. */
 const PAUSE_SHARE = 0.005;
-/** A window no shorter than a default run, and one no longer than keeps the profile small in the target (1 MB) and quick to send. */
+/** A window no shorter than a default run, and one of no more samples than keep the profile small (1 MB) and quick to send. */
 const SHORTEST_WINDOW: Seconds = 10;
-const LONGEST_WINDOW: Seconds = 300;
+const SAMPLES_A_WINDOW = 60_000;
 /** A target that does not answer by then is blocked itself: it is left alone. */
 const FIRST_ANSWER_TIMEOUT: Seconds = 2;
 /** How long stopping may take at the end: the target answers when its present call into native code returns. */
@@ -43,6 +45,15 @@ export type ProfilerResult =
   | { readonly ok: true; readonly profiler: NodeProfiler }
   | { readonly ok: false; readonly reason: string; readonly remedy: string | null };
 
+/** How to profile through a connection that somebody else made. */
+export interface ProfilerOptions {
+  /** Where it leads, for the report. */
+  readonly port: number;
+  readonly interval?: Seconds;
+  /** The connection outlives the profiler. */
+  readonly keepConnection?: boolean;
+}
+
 interface Request {
   readonly from: Seconds;
   readonly to: Seconds;
@@ -50,8 +61,8 @@ interface Request {
 }
 
 export class NodeProfiler {
-  readonly #port: number;
   readonly #connection: CdpConnection;
+  readonly #options: Required<ProfilerOptions>;
   readonly #pauses: Pause[] = [];
   /** Answered when the window that covers them is over. */
   #requests: Request[] = [];
@@ -62,9 +73,9 @@ export class NodeProfiler {
   #work: Promise<void> = Promise.resolve();
   #failure: string | null = null;
 
-  private constructor(connection: CdpConnection, port: number) {
+  private constructor(connection: CdpConnection, options: ProfilerOptions) {
     this.#connection = connection;
-    this.#port = port;
+    this.#options = { interval: SAMPLING_INTERVAL, keepConnection: false, ...options };
     // Node keeps an ended program alive until the last client has gone.
     connection.on('NodeRuntime.waitingForDisconnect', () => void connection.close());
     void connection.closed.then((error) => {
@@ -83,24 +94,27 @@ export class NodeProfiler {
   ): Promise<ProfilerResult> {
     const found = await findOpenInspector(pid);
     if (!found.ok) return found;
-    const budget = options.pauseBudget ?? PAUSE_BUDGET;
-    const pause = expectedPause(anonymousMemory(pid));
-    if (pause > budget)
-      return {
-        ok: false,
-        reason: `starting V8's profiler would stop it for about ${Math.round(pause * 1e3)} ms, more than ${Math.round(budget * 1e3)} ms`,
-        remedy: `Allow it with --max-pause ${Math.ceil((pause * 1.2) / 0.05) * 50}ms.`,
-      };
-    let connection: CdpConnection | null = null;
+    const tooLong = pauseRefusal(pid, options.pauseBudget);
+    if (tooLong !== null) return tooLong;
     try {
-      connection = await CdpConnection.connect(found.inspector.url);
-      const profiler = new NodeProfiler(connection, found.inspector.port);
+      const connection = await CdpConnection.connect(found.inspector.url);
+      return await NodeProfiler.start(connection, { port: found.inspector.port });
+    } catch (error) {
+      if (!(error instanceof CdpError)) throw error;
+      return failed(error);
+    }
+  }
+
+  /** Starts profiling through a connection; closes it when that fails, unless it is to be kept. Never throws. */
+  static async start(connection: CdpConnection, options: ProfilerOptions): Promise<ProfilerResult> {
+    const profiler = new NodeProfiler(connection, options);
+    try {
       await profiler.#begin();
       return { ok: true, profiler };
     } catch (error) {
-      await connection?.close();
+      if (options.keepConnection !== true) await connection.close();
       if (!(error instanceof CdpError)) throw error;
-      return { ok: false, reason: `its inspector failed: ${error.message}`, remedy: null };
+      return failed(error);
     }
   }
 
@@ -109,7 +123,7 @@ export class NodeProfiler {
     const first = this.#pauses[0];
     const held = first === undefined ? '?' : Math.ceil((first.to - first.from) * 1e3);
     return (
-      `V8's CPU profiler through the inspector open on port ${this.#port}, ${1 / SAMPLING_INTERVAL} samples a second; ` +
+      `V8's CPU profiler through the inspector open on port ${this.#options.port}, ${Math.round(1 / this.#options.interval)} samples a second; ` +
       `starting it held the loop for up to ${held} ms, Node wrote 'Debugger attached.' on the target's stderr, ` +
       'and the loop utilisation the target sees itself is too high meanwhile'
     );
@@ -152,7 +166,7 @@ export class NodeProfiler {
     this.#failure ??= 'closed';
     if (this.#timer !== null) clearTimeout(this.#timer);
     this.#answer(true);
-    await this.#connection.close();
+    if (!this.#options.keepConnection) await this.#connection.close();
   }
 
   async #begin(): Promise<void> {
@@ -161,7 +175,7 @@ export class NodeProfiler {
     await this.#connection.send(farewell, enabled, FIRST_ANSWER_TIMEOUT);
     await this.#connection.send('Profiler.enable');
     await this.#connection.send('Profiler.setSamplingInterval', {
-      interval: SAMPLING_INTERVAL * 1e6,
+      interval: Math.round(this.#options.interval * 1e6),
     });
     await this.#startWindow();
   }
@@ -213,8 +227,9 @@ export class NodeProfiler {
     if (this.#failure !== null) return;
     const start = this.#pauses.findLast(({ what }) => what === 'start');
     const paid = (start === undefined ? 0 : start.to - start.from) / PAUSE_SHARE;
-    const due = Math.min(Math.max(SHORTEST_WINDOW, paid), LONGEST_WINDOW);
-    const length = this.#requests.length > 0 ? due : LONGEST_WINDOW;
+    const longest = SAMPLES_A_WINDOW * this.#options.interval;
+    const due = Math.min(Math.max(SHORTEST_WINDOW, paid), longest);
+    const length = this.#requests.length > 0 ? due : longest;
     const wait = Math.max(0, this.#windowFrom + length - monotonicNow());
     this.#timer = setTimeout(() => void this.flush(), wait * 1e3);
     this.#timer.unref();
@@ -235,13 +250,31 @@ export class NodeProfiler {
   }
 }
 
+/** Why profiling a process would hold it for longer than allowed; null when it would not. */
+export function pauseRefusal(
+  pid: number,
+  budget: Seconds = PAUSE_BUDGET,
+): Extract<ProfilerResult, { ok: false }> | null {
+  const pause = expectedPause(anonymousMemory(pid));
+  if (pause <= budget) return null;
+  return {
+    ok: false,
+    reason: `starting V8's profiler would stop it for about ${Math.round(pause * 1e3)} ms, more than ${Math.round(budget * 1e3)} ms`,
+    remedy: `Allow it with --max-pause ${Math.ceil((pause * 1.2) / 0.05) * 50}ms.`,
+  };
+}
+
+function failed(error: CdpError): Extract<ProfilerResult, { ok: false }> {
+  return { ok: false, reason: `its inspector failed: ${error.message}`, remedy: null };
+}
+
 /** How long starting the profiler is likely to stop a process with so much anonymous memory, of which V8's heap is a part. */
 export function expectedPause(anonymous: Bytes): Seconds {
   return PAUSE_BASE + anonymous * PAUSE_PER_BYTE;
 }
 
 /** Anonymous resident memory; 0 when it cannot be told (the process is gone, and connecting will say so). */
-function anonymousMemory(pid: number): Bytes {
+export function anonymousMemory(pid: number): Bytes {
   const match = /^RssAnon:\s*(\d+) kB$/m.exec(readProc(`/proc/${pid}/status`) ?? '');
   return Number(match?.[1] ?? 0) * 1024;
 }

@@ -35,6 +35,7 @@ const OPTIONS = {
   otel: { type: 'boolean' },
   'otlp-endpoint': { type: 'string' },
   'otlp-protocol': { type: 'string' },
+  inspect: { type: 'string' },
   'max-pause': { type: 'string' },
   'require-stacks': { type: 'boolean' },
   'exit-zero': { type: 'boolean' },
@@ -50,9 +51,11 @@ export const attachUsage: Usage = {
   summary: 'Watch a running process and say what blocks its event loop',
   help: attachHelp,
   options: OPTIONS,
+  bare: { inspect: 'open' },
   completes: {
     argument: 'process',
     values: {
+      inspect: ['force'],
       pid: 'process',
       output: 'folder',
       format: ['text', 'json'],
@@ -103,6 +106,8 @@ export interface AttachOptions {
     readonly traceUrl: string | null;
   };
   readonly format: 'text' | 'json';
+  /** Open a Node target's inspector and close it again; `force`: also where its signal handlers cannot be read. Null: never. */
+  readonly inspect: 'open' | 'force' | null;
   /** How long starting V8's profiler may hold a Node target; 0 leaves its inspector alone. Null for the profiler's own limit. */
   readonly maxPause: Seconds | null;
   readonly requireStacks: boolean;
@@ -148,6 +153,7 @@ export function parseAttachOptions(
       traceUrl: defaults.traceUrl ?? null,
     },
     format: chooseFormat(values),
+    inspect: chooseInspect(text('inspect'), text('max-pause')),
     maxPause: chooseMaxPause(text('max-pause')),
     requireStacks: isSet('require-stacks'),
     exitZero: isSet('exit-zero'),
@@ -156,6 +162,15 @@ export function parseAttachOptions(
     verbose: isSet('verbose'),
     noColor: isSet('no-color'),
   };
+}
+
+function chooseInspect(
+  text: string | undefined,
+  maxPause: string | undefined,
+): AttachOptions['inspect'] {
+  if (text === undefined) return null;
+  if (chooseMaxPause(maxPause) === 0) throw contradiction('--inspect', '--max-pause 0');
+  return parseChoice<'open' | 'force'>(text, ['open', 'force'], '--inspect');
 }
 
 function chooseMaxPause(text: string | undefined): Seconds | null {

@@ -9,6 +9,7 @@ import { type AccessJudgement, judgeAccess } from '../platform/permission.ts';
 import { detectRuntime, type Runtime } from '../platform/runtime.ts';
 import { findTarget, type FoundTarget } from '../platform/target.ts';
 import { workerProcesses } from '../platform/worker-processes.ts';
+import type { NodeInspector } from './attach-inspect.ts';
 import type { AttachOptions } from './attach-options.ts';
 
 /** Deciding, before anything starts, what of a target can be seen and why not the rest. */
@@ -26,10 +27,10 @@ export interface AttachPlan {
   readonly details: readonly string[];
 }
 
-/** Changes nothing in the target. Throws a TraceError when it cannot be attached to. */
+/** Changes nothing in the target but what `--inspect` asks for. Throws a TraceError when it cannot be attached to. */
 export async function probeTarget(
   options: AttachOptions,
-  openStacks: (pid: number) => Promise<StackSource | Extract<Availability, { available: false }>>,
+  inspector: NodeInspector,
 ): Promise<AttachPlan> {
   const { target: selector } = options;
   const found = findTarget(
@@ -42,8 +43,9 @@ export async function probeTarget(
   const access = judgeAccess(target);
   const process = processCollector();
   const infos = [toInfo('process', await process.probe(target))];
-  const loop = await probeLoop(target, { runtime, access, options, openStacks });
-  infos.push(...loop.infos, ...workersInfo(target.pid));
+  const loop = await probeLoop(target, { runtime, access, options, inspector });
+  const inspected = await inspector.infos(target, runtime);
+  infos.push(...loop.infos, ...inspected, ...workersInfo(target.pid));
   const { sampler } = loop;
   if (options.requireStacks) {
     try {
@@ -57,7 +59,7 @@ export async function probeTarget(
     found,
     runtime,
     messages: access.messages,
-    collectors: sampler === null ? [process] : [process, sampler],
+    collectors: [process, ...(sampler === null ? [] : [sampler]), ...inspector.collectors],
     sampler,
     infos,
     details: loop.details,
@@ -76,12 +78,12 @@ async function probeLoop(
     runtime,
     access,
     options,
-    openStacks,
+    inspector,
   }: {
     runtime: Runtime;
     access: AccessJudgement;
     options: AttachOptions;
-    openStacks: (pid: number) => Promise<StackSource | Extract<Availability, { available: false }>>;
+    inspector: NodeInspector;
   },
 ): Promise<LoopProbe> {
   const both = (availability: Availability): LoopProbe => ({
@@ -99,7 +101,7 @@ async function probeLoop(
   };
   let stackSource: StackSource | null = null;
   if (runtime.name === 'node') {
-    const opened = await openStacks(target.pid);
+    const opened = await inspector.openStacks(target, runtime);
     if ('available' in opened) stacks = opened;
     else {
       stackSource = opened;

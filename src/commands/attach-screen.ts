@@ -80,6 +80,13 @@ export class AttachScreen implements Sink {
     this.#say(text);
   }
 
+  /** What is about to be done to the target, before it is. */
+  announceTouch(pid: number, lines: readonly string[]): void {
+    if (this.#options.quiet) return;
+    this.#say(`--inspect changes pid ${pid}. In this order:`);
+    for (const line of lines) this.#say(`  ${printable(line, 400)}`);
+  }
+
   /** Something went wrong beside the observing; said at once, and again in the report. */
   problem(text: string): void {
     this.problems.push(text);

@@ -1,13 +1,13 @@
-import type { StackSource } from '../../collectors/sampler/stack-source.ts';
 import { anchoredClock, takeAnchor } from '../core/clock.ts';
 import { TraceError } from '../core/errors.ts';
 import { combineExitCodes, EXIT, type ExitCode } from '../core/exit-code.ts';
 import { newTraceId } from '../core/ids.ts';
-import type { Availability, Clock, Finding, RunEnd, RunStart, Seconds } from '../core/types.ts';
+import type { Clock, Finding, RunEnd, RunStart, Seconds } from '../core/types.ts';
 import { cpuLimitOf, describeHost, stealTime } from '../platform/host.ts';
 import { targetInfo } from '../platform/target.ts';
 import { RECORDING_SCHEMA_VERSION } from '../recording/format.ts';
 import { buildReport } from '../report/report.ts';
+import { NodeInspector } from './attach-inspect.ts';
 import { attachUsage, type AttachOptions, parseAttachOptions } from './attach-options.ts';
 import { type AttachPlan, probeTarget } from './attach-probe.ts';
 import { AttachScreen } from './attach-screen.ts';
@@ -32,20 +32,30 @@ async function run({ values, positionals, environment }: CommandContext): Promis
   const options = parseAttachOptions(values, positionals, config);
   const screen = new AttachScreen(options, environment);
   if (options.target.by === 'list') return screen.showCandidates();
-  const plan = await probeTarget(options, (pid) => openStackSource(pid, options.maxPause));
-  const stops = new StopSignals(environment);
+  const inspector = new NodeInspector(options, environment, screen);
   try {
-    screen.announce(plan);
-    return await runPlan(plan, { options, environment, screen }, stops);
+    const plan = await probeTarget(options, inspector);
+    const stops = new StopSignals(environment);
+    try {
+      screen.announce(plan);
+      return await runPlan(plan, { options, environment, screen, inspector }, stops);
+    } finally {
+      stops.close();
+      await plan.sampler?.close();
+    }
   } finally {
-    stops.close();
-    await plan.sampler?.close();
+    await inspector.close();
   }
 }
 
 async function runPlan(
   plan: AttachPlan,
-  { options, environment, screen }: Omit<Setup, 'clock'>,
+  {
+    options,
+    environment,
+    screen,
+    inspector,
+  }: Omit<Setup, 'clock'> & { readonly inspector: NodeInspector },
   stops: StopSignals,
 ): Promise<ExitCode> {
   const clock = anchoredClock(takeAnchor());
@@ -63,6 +73,8 @@ async function runPlan(
     onTick: (elapsed) => screen.tick(elapsed),
   });
   screen.endProgress();
+  const left = await inspector.close();
+  if (left !== null) screen.problem(left);
   const steal = stealProblem(stealTime() - stolenBefore, watched.to - watched.from);
   if (steal !== null) screen.problem(steal);
   const { samples = 0, late = 0, dropped = 0 } = plan.sampler?.statistics ?? {};
@@ -142,19 +154,4 @@ function exitCode(
   // Ctrl-C is the normal end of a run without a duration.
   else if (signal === 'SIGINT' && options.duration !== null) codes.push(EXIT.interrupted);
   return combineExitCodes(codes);
-}
-
-/** Loaded only for Node: it brings a WebSocket client. */
-async function openStackSource(
-  pid: number,
-  maxPause: Seconds | null,
-): Promise<StackSource | Extract<Availability, { available: false }>> {
-  if (maxPause === 0) {
-    return { available: false, reason: '--max-pause 0 leaves the inspector alone', remedy: null };
-  }
-  const { NodeProfiler } = await import('../../collectors/node/profiler.ts');
-  const opened = await NodeProfiler.open(pid, maxPause === null ? {} : { pauseBudget: maxPause });
-  return opened.ok
-    ? opened.profiler
-    : { available: false, reason: opened.reason, remedy: opened.remedy };
 }

@@ -6,12 +6,12 @@ import { nearest } from './nearest.ts';
 
 /** A verb's arguments, split by its own option table. Whatever the table does not know is a usage error. */
 export function parseCommandLine(
-  usage: Pick<Usage, 'name' | 'options'>,
+  usage: Pick<Usage, 'name' | 'options' | 'bare'>,
   args: readonly string[],
 ): { values: OptionValues; positionals: string[] } {
   try {
     return parseArgs({
-      args: [...args],
+      args: withBareValues(args, usage.bare ?? {}),
       options: usage.options,
       allowPositionals: true,
       strict: true,
@@ -19,6 +19,15 @@ export function parseCommandLine(
   } catch (error) {
     throw readable(error, usage);
   }
+}
+
+/** `--inspect` becomes `--inspect=open`, which is what parseArgs understands; what stands behind `--` is left alone. */
+function withBareValues(args: readonly string[], bare: Readonly<Record<string, string>>): string[] {
+  const end = args.indexOf('--');
+  return args.map((word, at) => {
+    const value = end !== -1 && at > end ? undefined : bare[word.replace(/^--/, '')];
+    return value === undefined || !word.startsWith('--') ? word : `${word}=${value}`;
+  });
 }
 
 /** The same mistake in one line, naming the flag that was probably meant. Anything else passes through unchanged. */

@@ -43,6 +43,8 @@ export interface Usage {
   /** The whole help text, ending with a line feed. */
   readonly help: string;
   readonly options: OptionTable;
+  /** Flags whose value may be left out (`--inspect`, `--inspect=force`), with what they mean then; a value needs the `=`. */
+  readonly bare?: Readonly<Record<string, string>>;
   /** How a shell completes the argument, and the values of flags; a flag that is not named takes any text. */
   readonly completes: {
     readonly argument: Completes;

@@ -2,4 +2,6 @@
 export const COLLECTOR = {
   /** Processes of the same program that the target started; always `available: false`, as only the target itself is watched. */
   workers: 'worker-processes',
+  /** V8's heap and garbage collector, through an inspector that trace may evaluate in (`--inspect`). */
+  heap: 'v8-heap',
 } as const;

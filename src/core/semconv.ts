@@ -57,6 +57,9 @@ export const ATTR = {
   clockBoot: 'tracewright.clock.boot',
   findingCode: 'tracewright.finding.code',
   findingKind: 'tracewright.finding.kind',
+  heapSpace: 'v8js.heap.space.name',
+  /** `major`, `minor`, `incremental`, `weakcb`. */
+  gcType: 'v8js.gc.type',
   /** `file`, `socket`, `pipe`, or `anon_inode:[eventfd]` and the like. */
   descriptorKind: 'tracewright.descriptor.kind',
   /** As the registry spells them (`close_wait`); `other` for what is not TCP. */
@@ -130,7 +133,14 @@ export type MetricKey =
   | 'loopDelay'
   | 'descriptors'
   | 'sockets'
-  | 'threadsByName';
+  | 'threadsByName'
+  | 'heapUsed'
+  | 'heapSize'
+  | 'heapAvailable'
+  | 'heapPhysical'
+  | 'heapLimit'
+  | 'heapExternal'
+  | 'gcDuration';
 
 /** Metrics, by a short key. */
 export const METRIC: Readonly<Record<MetricKey, Metric>> = {
@@ -191,4 +201,28 @@ export const METRIC: Readonly<Record<MetricKey, Metric>> = {
   ),
   sockets: updown('tracewright.process.sockets', '{socket}', 'open sockets by TCP state and peer'),
   threadsByName: updown('tracewright.process.threads', '{thread}', 'threads by name, digits as #'),
+  heapUsed: updown('v8js.memory.heap.used', 'By', 'bytes in use, by space of the V8 heap'),
+  heapSize: updown('v8js.memory.heap.space.size', 'By', 'size of each space of the V8 heap'),
+  heapAvailable: updown(
+    'v8js.memory.heap.space.available_size',
+    'By',
+    'bytes available in each space of the V8 heap',
+  ),
+  heapPhysical: updown(
+    'v8js.memory.heap.space.physical_size',
+    'By',
+    'committed bytes of each space of the V8 heap',
+  ),
+  heapLimit: updown('v8js.memory.heap.limit', 'By', 'heap_size_limit of V8'),
+  heapExternal: updown(
+    'tracewright.v8js.memory.external',
+    'By',
+    'memory outside the heap that its objects hold (buffers)',
+  ),
+  gcDuration: {
+    name: 'v8js.gc.duration',
+    unit: 's',
+    instrument: 'histogram',
+    description: 'pauses of the garbage collector, by kind of collection',
+  },
 };

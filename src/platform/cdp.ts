@@ -6,7 +6,7 @@ import type { Bytes, Seconds } from '../core/types.ts';
  * hold. The other side is the target: what it sends is checked here for its form only, and results come out as `unknown`.
  */
 
-/** Every command trace may send. None of them runs code in the target; `test/architecture.test.ts` and this type keep it so. */
+/** Every command that any module may send. None of them runs code in the target; `test/architecture.test.ts` and this type keep it so. */
 export type CdpMethod =
   | 'NodeRuntime.notifyWhenWaitingForDisconnect'
   | 'Profiler.enable'
@@ -108,6 +108,15 @@ export class CdpConnection {
     parameters: Readonly<Record<string, unknown>> = {},
     timeout: Seconds = COMMAND_TIMEOUT,
   ): Promise<unknown> {
+    return this.sendUnchecked(method, parameters, timeout);
+  }
+
+  /** The same for any command, also those that run code in the target: for `touch.ts` alone. */
+  sendUnchecked(
+    method: string,
+    parameters: Readonly<Record<string, unknown>>,
+    timeout: Seconds,
+  ): Promise<unknown> {
     const failure = this.#failure;
     if (failure !== null) return Promise.reject(failure);
     const id = this.#nextId++;
@@ -119,6 +128,12 @@ export class CdpConnection {
       this.#pending.set(id, { resolve, reject, timer });
       this.#socket.send(JSON.stringify({ id, method, params: parameters }));
     });
+  }
+
+  /** Cuts the connection without a word: the other side sees the end at once and waits for nothing. */
+  cut(): void {
+    this.#failure ??= new CdpError('closed', 'the connection was closed');
+    this.#socket.terminate();
   }
 
   /** Says goodbye, and cuts the connection when that is not answered. Commands under way are rejected as `closed`. */

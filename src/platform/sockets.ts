@@ -16,6 +16,7 @@ export interface ListeningSocket {
 
 /** State column of `/proc/net/tcp` (include/net/tcp_states.h). */
 const LISTEN = '0A';
+const ESTABLISHED = '01';
 const SOCKET_LINK = /^socket:\[(\d+)\]$/;
 
 /**
@@ -59,6 +60,36 @@ export function parseListening(table: string, family: 4 | 6): readonly Listening
     sockets.push({ host, family, port, inode });
   }
   return sockets;
+}
+
+/** Whether a process holds the socket of this inode; false where its descriptors may not be read. */
+export function holdsSocket(pid: number, inode: number): boolean {
+  try {
+    for (const own of socketInodes(pid)) if (own === inode) return true;
+  } catch {
+    // Gone, or another user's.
+  }
+  return false;
+}
+
+/** How many connections to a port of the process's own network namespace stand, seen from the listening side; null when it cannot be read. */
+export function establishedOn(pid: number, port: number): number | null {
+  let count = 0;
+  for (const family of [4, 6] as const) {
+    let table: string;
+    try {
+      table = readFileSync(`/proc/${pid}/net/${family === 4 ? 'tcp' : 'tcp6'}`, 'latin1');
+    } catch (error) {
+      if (family === 6 && isMissing(error)) continue;
+      return null;
+    }
+    for (const line of table.split('\n').slice(1)) {
+      const columns = line.trim().split(/\s+/);
+      const local = Number.parseInt((columns[1] ?? '').split(':')[1] ?? '', 16);
+      if (columns[3] === ESTABLISHED && local === port) count++;
+    }
+  }
+  return count;
 }
 
 /** Addresses are printed as 32-bit words in the machine's byte order, which is little endian wherever trace runs. */

@@ -5,6 +5,7 @@ import { EXIT } from '../core/exit-code.ts';
 import { TraceError } from '../core/errors.ts';
 import { printable } from '../core/text.ts';
 import type { Seconds } from '../core/types.ts';
+import { stateDirectory } from '../platform/state-directory.ts';
 
 /** Where a recording goes and whose it is. */
 
@@ -43,13 +44,6 @@ function isWritable(cwd: string): boolean {
   } catch {
     return false;
   }
-}
-
-function stateDirectory(env: Environment): string {
-  const xdg = env['XDG_STATE_HOME'];
-  // The XDG specification has relative paths ignored.
-  if (xdg !== undefined && xdg.startsWith('/')) return join(xdg, 'tracewright');
-  return join(env['HOME'] ?? '/tmp', '.local', 'state', 'tracewright');
 }
 
 function firstFree(path: string): string {

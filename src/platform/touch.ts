@@ -1,0 +1,140 @@
+import type { ProcessTarget, Seconds } from '../core/types.ts';
+import { CdpError, type CdpConnection } from './cdp.ts';
+import { readProc, readStat } from './proc.ts';
+import { hasEnded, parseStatus } from './proc-parse.ts';
+import type { UndoEntry } from './undo-journal.ts';
+
+/**
+ * The only module that does something to a target: one signal, and expressions evaluated through an inspector.
+ * `test/architecture.test.ts` fails when another one could. Every function wants the entry of the undo journal that covers what it does, so
+ * nothing can be done that nobody would undo. Docs: docs/cleanup.md, docs/decisions/0009.
+ */
+
+/** What Node opens its inspector at, and its number on x86-64 (`signal(7)`). */
+const OPENING_SIGNAL = 'SIGUSR1';
+export const OPENING_SIGNAL_NUMBER = 10;
+/** The target answers between two turns of its loop, or within one where it runs JavaScript: a long native call delays it. */
+const ANSWER_TIMEOUT: Seconds = 2;
+
+/** Why the signal was not sent. */
+export type SignalRefusal = 'gone' | 'not-caught' | 'not-journalled' | 'not-allowed';
+
+/** Whether a process would take the signal as a request, instead of dying of it; null when it cannot be told. */
+export function catchesOpeningSignal(pid: number): boolean | null {
+  const text = readProc(`/proc/${pid}/status`);
+  const status = text === null ? null : parseStatus(text);
+  if (status === null) return null;
+  return (status.caughtSignals & (1n << BigInt(OPENING_SIGNAL_NUMBER - 1))) !== 0n;
+}
+
+/**
+ * Asks a Node process to open its inspector. Immediately before, it is made sure once more that the process is the one that was judged, that
+ * it catches the signal (its default action is death), and that the journal knows. What happened is seen at the process's sockets only.
+ */
+export function signalToOpen(target: ProcessTarget, entry: UndoEntry): SignalRefusal | null {
+  if (entry.pid !== target.pid || entry.startTicks !== target.startTicks) return 'not-journalled';
+  if (entry.stage !== 'signalling') return 'not-journalled';
+  if (catchesOpeningSignal(target.pid) !== true) return 'not-caught';
+  const stat = readStat(target.pid);
+  if (stat === null || stat.startTicks !== target.startTicks || hasEnded(stat)) return 'gone';
+  try {
+    process.kill(target.pid, OPENING_SIGNAL);
+    return null;
+  } catch (error) {
+    return error instanceof Error && 'code' in error && error.code === 'ESRCH'
+      ? 'gone'
+      : 'not-allowed';
+  }
+}
+
+/** A value of the target, held for us until it is released or our connection ends. */
+export interface HeldObject {
+  readonly objectId: string;
+}
+
+/** Objects of ours in the target, by V8's way of letting go of all of them at once. */
+const GROUP = 'tracewright';
+
+/**
+ * Evaluates an expression that catches everything it could throw, with Node's `require` for the console in scope. Gives the object it
+ * results in, null when it is none. Rejects with a CdpError. `silent`: a debugger that is attached too does not stop at our exceptions.
+ */
+export async function evaluateToObject(
+  connection: CdpConnection,
+  expression: string,
+  entry: UndoEntry,
+): Promise<HeldObject | null> {
+  requireJournalled(entry);
+  const result = await touchingResult(connection, 'Runtime.evaluate', {
+    expression,
+    objectGroup: GROUP,
+    includeCommandLineAPI: true,
+    silent: true,
+    disableBreaks: true,
+    returnByValue: false,
+  });
+  return typeof result['objectId'] === 'string' ? { objectId: result['objectId'] } : null;
+}
+
+/** The same, for an expression whose value is plain data. */
+export async function evaluateToValue(
+  connection: CdpConnection,
+  expression: string,
+  entry: UndoEntry,
+): Promise<unknown> {
+  requireJournalled(entry);
+  const result = await touchingResult(connection, 'Runtime.evaluate', {
+    expression,
+    includeCommandLineAPI: true,
+    silent: true,
+    disableBreaks: true,
+    returnByValue: true,
+  });
+  return result['value'];
+}
+
+/** Calls a method without arguments of an object that {@link evaluateToObject} gave; the result is plain data. */
+export async function callMethod(
+  connection: CdpConnection,
+  { objectId }: HeldObject,
+  method: string,
+): Promise<unknown> {
+  if (!/^[a-z]+$/i.test(method)) throw new TypeError(`not a method's name: ${method}`);
+  const result = await touchingResult(connection, 'Runtime.callFunctionOn', {
+    objectId,
+    functionDeclaration: `function () { return this.${method}(); }`,
+    silent: true,
+    returnByValue: true,
+  });
+  return result['value'];
+}
+
+/** Lets V8 drop every object it held for us. Rejects with a CdpError. */
+export async function releaseObjects(connection: CdpConnection): Promise<void> {
+  await connection.sendUnchecked(
+    'Runtime.releaseObjectGroup',
+    { objectGroup: GROUP },
+    ANSWER_TIMEOUT,
+  );
+}
+
+/** A journal that has only been begun covers nothing yet. */
+function requireJournalled({ stage }: UndoEntry): void {
+  if (stage === 'armed') throw new TypeError('nothing is evaluated before the journal says so');
+}
+
+async function touchingResult(
+  connection: CdpConnection,
+  method: string,
+  parameters: Readonly<Record<string, unknown>>,
+): Promise<Readonly<Record<string, unknown>>> {
+  const answer = await connection.sendUnchecked(method, parameters, ANSWER_TIMEOUT);
+  const result = isRecord(answer) ? answer['result'] : undefined;
+  if (!isRecord(result) || (isRecord(answer) && 'exceptionDetails' in answer))
+    throw new CdpError('refused', 'what was evaluated in the target failed there');
+  return result;
+}
+
+function isRecord(value: unknown): value is Readonly<Record<string, unknown>> {
+  return typeof value === 'object' && value !== null;
+}
