@@ -16,6 +16,7 @@ export const PROCESS_METRICS: readonly Metric[] = [
   METRIC.cpuTime,
   METRIC.cpuUtilization,
   METRIC.memoryUsage,
+  METRIC.memoryByKind,
   METRIC.memoryVirtual,
   METRIC.swap,
   METRIC.threads,
@@ -52,6 +53,9 @@ export function samplesOf(now: TimedReading, before: TimedReading | null): reado
   add(METRIC.cpuTime, stat.systemTicks * tick, { [ATTR.cpuMode]: 'system' });
   // `status` sums the counters of all cores; `stat` and `statm` may be off by some hundred pages a core (Linux 6.2 and later).
   add(METRIC.memoryUsage, status.residentBytes);
+  add(METRIC.memoryByKind, status.anonymousBytes, { [ATTR.memoryKind]: 'anonymous' });
+  add(METRIC.memoryByKind, status.fileBytes, { [ATTR.memoryKind]: 'file' });
+  add(METRIC.memoryByKind, status.sharedBytes, { [ATTR.memoryKind]: 'shared' });
   add(METRIC.memoryVirtual, status.virtualBytes);
   add(METRIC.swap, status.swapBytes);
   add(METRIC.threads, status.threads ?? stat.threads);

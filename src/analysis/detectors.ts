@@ -1,6 +1,7 @@
 import type { Detector, Finding, RecordingView, Severity } from '../core/types.ts';
 import { cpuSpin } from './cpu-spin.ts';
-import { fdLeak, memoryLeak, threadLeak } from './growth.ts';
+import { fdLeak, threadLeak } from './growth.ts';
+import { memoryLeak } from './growth-memory.ts';
 import { loopBlocked } from './loop-blocked.ts';
 
 /** Every detector, in the order of their codes. */

@@ -1,4 +1,4 @@
-import type { Finding, FindingKind, RecordingView } from '../core/types.ts';
+import type { Finding, FindingKind, Ratio, RecordingView } from '../core/types.ts';
 import type { Owner } from './growth-owner.ts';
 import type { Trend } from './trend.ts';
 
@@ -8,8 +8,27 @@ import type { Trend } from './trend.ts';
 export interface Growth {
   /** As a sentence begins: `open descriptors`. */
   readonly what: string;
+  readonly verb: 'grow' | 'grows';
   readonly unit: 'count' | 'bytes';
   readonly trend: Trend;
+}
+
+/** Growth that is worth a word, beside being certain. */
+export interface Least {
+  readonly rise: number;
+  /** Of the level at the start. */
+  readonly ratio: Ratio;
+}
+
+/** From this many readings on (half a minute at one a second) a trend is tested; before, it must be plain to the eye. */
+const LONG_READINGS = 30;
+
+/** Whether a trend grows by enough; `short` is for runs below half a minute, null: never. */
+export function grows(trend: Trend, long: Least, short: Least | null): boolean {
+  if (trend.verdict !== 'grows') return false;
+  const least = trend.readings >= LONG_READINGS ? long : short;
+  const rise = trend.last - trend.first;
+  return least !== null && rise >= least.rise && rise >= trend.first * least.ratio;
 }
 
 /** What a growth with an owner is called, and what to do about it. */
@@ -38,7 +57,7 @@ export function leakFinding(view: RecordingView, growth: Growth, leak: Leak): Om
     severity: 'warning',
     // A trend is an extrapolation: that nobody will ever give back what was taken cannot be seen.
     confidence: 'likely',
-    summary: `${growth.what} grow without levelling off, ${leak.owned}`,
+    summary: `${growth.what} ${growth.verb} without levelling off, ${leak.owned}`,
     evidence: [
       trendEvidence(growth),
       ...(owner === null
@@ -46,7 +65,7 @@ export function leakFinding(view: RecordingView, growth: Growth, leak: Leak): Om
         : [
             {
               kind: 'owner',
-              summary: `${owner.name}: ${Math.round(owner.share * PERCENT)} % of the growth (${owner.rise > 0 ? '+' : ''}${owner.rise})`,
+              summary: `${owner.name}: ${Math.round(owner.share * PERCENT)} % of the growth (${owner.rise > 0 ? '+' : ''}${amount(owner.rise, growth.unit)})`,
               data: { ...owner },
             },
           ]),
@@ -69,7 +88,7 @@ export function inconclusiveFinding(
     mechanism: null,
     severity: 'note',
     confidence: 'inconclusive',
-    summary: `${growth.what} grow without levelling off; ${why}`,
+    summary: `${growth.what} ${growth.verb} without levelling off; ${why}`,
     evidence: [trendEvidence(growth)],
     measure: measure(growth),
     remedy,
@@ -85,9 +104,7 @@ function common(view: RecordingView, { trend }: Growth): { pid: number | null; w
 }
 
 function trendEvidence({ unit, trend }: Growth): Finding['evidence'][0] {
-  const scale = unit === 'bytes' ? 2 ** 20 : 1;
-  const number = (value: number): string =>
-    `${Number((value / scale).toPrecision(4))}${unit === 'bytes' ? ' MiB' : ''}`;
+  const number = (value: number): string => amount(value, unit);
   const against =
     trend.p === null
       ? 'each reading was higher than the one before'
@@ -100,6 +117,11 @@ function trendEvidence({ unit, trend }: Growth): Finding['evidence'][0] {
       `in the last third ${Math.round(trend.lastThird * PERCENT)} % of that; ${against}`,
     data: { ...trend },
   };
+}
+
+function amount(value: number, unit: Growth['unit']): string {
+  const scale = unit === 'bytes' ? 2 ** 20 : 1;
+  return `${Number((value / scale).toPrecision(4))}${unit === 'bytes' ? ' MiB' : ''}`;
 }
 
 function measure({ unit, trend }: Growth): Readonly<Record<string, number>> {

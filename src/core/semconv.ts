@@ -60,6 +60,8 @@ export const ATTR = {
   heapSpace: 'v8js.heap.space.name',
   /** `major`, `minor`, `incremental`, `weakcb`. */
   gcType: 'v8js.gc.type',
+  /** `anonymous` (heaps, stacks), `file` (mapped files, the kernel may drop them), `shared` (shared memory, tmpfs). */
+  memoryKind: 'tracewright.memory.kind',
   /** `file`, `socket`, `pipe`, or `anon_inode:[eventfd]` and the like. */
   descriptorKind: 'tracewright.descriptor.kind',
   /** As the registry spells them (`close_wait`); `other` for what is not TCP. */
@@ -114,6 +116,7 @@ export type MetricKey =
   | 'cpuTime'
   | 'cpuUtilization'
   | 'memoryUsage'
+  | 'memoryByKind'
   | 'memoryVirtual'
   | 'swap'
   | 'threads'
@@ -147,6 +150,7 @@ export const METRIC: Readonly<Record<MetricKey, Metric>> = {
   cpuTime: counter('process.cpu.time', 's', 'CPU time by mode'),
   cpuUtilization: gauge('process.cpu.utilization', '1', 'CPU time over wall time, one core = 1'),
   memoryUsage: updown('process.memory.usage', 'By', 'resident set size'),
+  memoryByKind: updown('tracewright.process.memory', 'By', 'resident memory by what backs it'),
   memoryVirtual: updown('process.memory.virtual', 'By', 'virtual memory'),
   swap: updown('tracewright.process.memory.swap', 'By', 'swapped-out anonymous memory (VmSwap)'),
   threads: updown('process.thread.count', '{thread}', 'threads'),

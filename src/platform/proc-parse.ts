@@ -91,6 +91,10 @@ export interface ProcStatus {
   readonly namespacePids: readonly number[];
   readonly threads: number | null;
   readonly residentBytes: number | null;
+  /** Parts of the resident: heaps and stacks; mapped files; shared memory. Since Linux 4.5. */
+  readonly anonymousBytes: number | null;
+  readonly fileBytes: number | null;
+  readonly sharedBytes: number | null;
   readonly virtualBytes: number | null;
   readonly swapBytes: number | null;
   /** Bit n−1 is signal n. */
@@ -136,6 +140,9 @@ export function parseStatus(text: string): ProcStatus | null {
     namespacePids: numbersOf('NSpid'),
     threads: numberOf('Threads'),
     residentBytes: bytesOf('VmRSS'),
+    anonymousBytes: bytesOf('RssAnon'),
+    fileBytes: bytesOf('RssFile'),
+    sharedBytes: bytesOf('RssShmem'),
     virtualBytes: bytesOf('VmSize'),
     swapBytes: bytesOf('VmSwap'),
     caughtSignals: maskOf('SigCgt'),

@@ -205,6 +205,8 @@ describe('memory-leak', () => {
   const memory = (count: number, value: (second: number) => number) =>
     readings(METRIC.memoryUsage, count, (s) => Math.round(value(s)));
   const leaking = (s: number) => 50 * MIB + s * 0.5 * MIB;
+  /** Load in waves of 40 s: what is left behind follows the work, not the time. */
+  const inWaves = (s: number) => 1000 * s + 6000 * (1 - Math.cos((2 * Math.PI * s) / 40));
 
   it('is a note where nothing says what holds the memory', () => {
     expect(findingsOf(memory(120, leaking))).toMatchObject([
@@ -212,19 +214,67 @@ describe('memory-leak', () => {
     ]);
   });
 
+  it('is judged in a run of one minute', () => {
+    expect(findingsOf(memory(60, (s) => leaking(2 * s)))).toHaveLength(1);
+  });
+
   it('is silent within the first minute: everything warms up', () => {
     expect(findingsOf(memory(30, (s) => leaking(10 * s)))).toEqual([]);
   });
 
+  it('is a note within seconds where it would fill the machine within minutes', () => {
+    const findings = findingsOf(memory(11, (s) => (200 + 40 * s) * MIB));
+    expect(findings).toMatchObject([{ code: 'TRC119', severity: 'note' }]);
+    expect(findings[0]?.summary).toContain('warming up');
+  });
+
   it('is found where memory grows by as much more as more is handled', () => {
-    // Load in waves of 40 s: what is left behind follows the events, not the time.
-    const events = (s: number) => 1000 * s + 6000 * (1 - Math.cos((2 * Math.PI * s) / 40));
     const [finding] = findingsOf(
-      memory(240, (s) => 50 * MIB + events(s) * 500),
-      readings(METRIC.loopEvents, 240, events, { [ATTR.threadId]: 42 }),
+      memory(240, (s) => 50 * MIB + inWaves(s) * 500),
+      readings(METRIC.loopEvents, 240, inWaves, { [ATTR.threadId]: 42 }),
     );
-    expect(finding).toMatchObject({ code: 'TRC110', kind: 'memory-leak', severity: 'warning' });
+    expect(finding).toMatchObject({
+      code: 'TRC110',
+      kind: 'memory-leak',
+      mechanism: 'per-io-event',
+      severity: 'warning',
+    });
     expect(finding?.measure['growth_by_event_bytes']).toBeCloseTo(500, 0);
+  });
+
+  describe('where events are not counted', () => {
+    const withCpu = [
+      memory(240, (s) => 50 * MIB + inWaves(s) * 500),
+      readings(METRIC.cpuTime, 240, (s) => inWaves(s) / 1e4, { [ATTR.cpuMode]: 'user' }),
+      readings(METRIC.cpuTime, 240, (s) => inWaves(s) / 4e4, { [ATTR.cpuMode]: 'system' }),
+    ] as const;
+
+    it('goes by the CPU time', () => {
+      const [finding] = findingsOf(...withCpu);
+      expect(finding).toMatchObject({ kind: 'memory-leak', mechanism: 'per-cpu-time' });
+      expect(finding?.measure['growth_by_cpu_bytes_per_s']).toBeCloseTo(4e6, -4);
+    });
+
+    it('but of a native program: its caches fill with the load', () => {
+      const native = START.targets.map((target) => ({ ...target, runtime: 'native' }));
+      const recording = memoryRecording({ ...START, targets: native });
+      for (const observation of withCpu.flat()) recording.write(observation);
+      const [finding] = detectAll(recording.view());
+      expect(finding).toMatchObject({ kind: 'growth-inconclusive', severity: 'note' });
+      expect(finding?.remedy).not.toContain('snapshot');
+    });
+  });
+
+  it('takes the pages of mapped files for the kernel’s', () => {
+    const kind = (name: string, value: (s: number) => number) =>
+      readings(METRIC.memoryByKind, 120, value, { [ATTR.memoryKind]: name });
+    const [anonymous, file] = [() => 60 * MIB, (s: number) => s * 20 * MIB];
+    const whole = memory(120, (s) => anonymous() + file(s));
+    const shared = kind('shared', () => 0);
+    expect(findingsOf(whole, kind('anonymous', anonymous), kind('file', file), shared)).toEqual([]);
+    expect(
+      findingsOf(whole, kind('anonymous', file), kind('file', anonymous), shared),
+    ).toHaveLength(1);
   });
 
   it('counts what was swapped out as held', () => {
@@ -235,6 +285,47 @@ describe('memory-leak', () => {
         swap,
       ),
     ).toMatchObject([{ code: 'TRC119' }]);
+  });
+
+  describe('where the V8 heap is recorded', () => {
+    const heap = (old: (second: number) => number, young: (second: number) => number) => [
+      ...readings(METRIC.heapUsed, 120, old, { [ATTR.heapSpace]: 'old_space' }),
+      ...readings(METRIC.heapUsed, 120, young, { [ATTR.heapSpace]: 'new_space' }),
+    ];
+    const sawtooth = (s: number) => (s % 5) * MIB;
+
+    it('is found when that grows, through the sawtooth of the garbage collector', () => {
+      const old = (s: number) => 20 * MIB + s * 0.5 * MIB;
+      const [finding, ...others] = findingsOf(memory(120, leaking), heap(old, sawtooth));
+      expect(others).toEqual([]);
+      expect(finding).toMatchObject({ code: 'TRC110', mechanism: 'v8-heap', severity: 'warning' });
+      expect(finding?.evidence.map((one) => one.kind)).toEqual(['trend', 'owner']);
+    });
+
+    it('is found also while the memory does not grow: the heap was given before', () => {
+      const old = (s: number) => 20 * MIB + s * 0.5 * MIB;
+      const held = memory(120, () => 400 * MIB);
+      expect(findingsOf(held, heap(old, sawtooth))).toMatchObject([{ mechanism: 'v8-heap' }]);
+    });
+
+    it('is a note when the heap does not grow', () => {
+      const [finding] = findingsOf(
+        memory(120, leaking),
+        heap(() => 20 * MIB, sawtooth),
+      );
+      expect(finding).toMatchObject({ kind: 'growth-inconclusive' });
+      expect(finding?.summary).toContain('the V8 heap does not grow');
+    });
+
+    it('is a note when the heap has little of the growth', () => {
+      const old = (s: number) => 20 * MIB + s * 0.1 * MIB;
+      const [finding] = findingsOf(
+        memory(120, leaking),
+        heap(old, () => 0),
+      );
+      expect(finding).toMatchObject({ kind: 'growth-inconclusive' });
+      expect(finding?.summary).toContain('20 % of it');
+    });
   });
 
   it.each([

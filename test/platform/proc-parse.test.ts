@@ -31,6 +31,9 @@ NStgid:\t4312\t9
 NSpid:\t4312\t9
 VmSize:\t  237812 kB
 VmRSS:\t   13516 kB
+RssAnon:\t    6000 kB
+RssFile:\t    7500 kB
+RssShmem:\t      16 kB
 VmSwap:\t      12 kB
 Threads:\t4
 SigCgt:\t0000000180004a02
@@ -99,6 +102,9 @@ describe('parseStatus', () => {
       namespacePids: [4312, 9],
       threads: 4,
       residentBytes: 13516 * 1024,
+      anonymousBytes: 6000 * 1024,
+      fileBytes: 7500 * 1024,
+      sharedBytes: 16 * 1024,
       virtualBytes: 237812 * 1024,
       swapBytes: 12 * 1024,
       caughtSignals: 0x180004a02n,

@@ -1,0 +1,135 @@
+import { ATTR, METRIC } from '../core/semconv.ts';
+import type { Detector, Finding, Ratio, RecordingView, Seconds } from '../core/types.ts';
+import { growthByWork, type Readings, sumOf } from './growth-by-work.ts';
+import {
+  type Growth,
+  grows,
+  inconclusiveFinding,
+  leakFinding,
+  type Least,
+} from './growth-finding.ts';
+import { trendOf } from './trend.ts';
+
+/**
+ * TRC110 memory-leak. Memory that grows says little: caches fill for hours (llama.cpp keeps prompts up to 8 GiB by default), allocators keep
+ * what they got. It is called a leak when the runtime's own heap holds it, or when it follows the work done; else it is a note.
+ */
+
+/** glibc's arenas grow in steps of up to 64 MiB each; 8 MiB and a tenth is where growth is no longer one buffer. */
+const LEAST_MEMORY: Least = { rise: 8 * 2 ** 20, ratio: 0.1 };
+/** In seconds only what fills a machine within minutes is worth a note: a quarter of a GiB and half as much again as there was. */
+const LEAST_MEMORY_SHORT: Least = { rise: 256 * 2 ** 20, ratio: 0.5 };
+/**
+ * Interpreters, JITs and allocators warm up in the first minute under load: before, memory says little. A run of a minute has its first
+ * reading a little after its start and its last one a little before its end.
+ */
+const LEAST_MEMORY_TIME: Seconds = 58;
+/** What the heap holds of the growth, to be its owner. */
+const OWNER_SHARE: Ratio = 0.5;
+
+export const memoryLeak: Detector = {
+  code: 'TRC110',
+  name: 'memory-leak',
+  needs: [METRIC.memoryUsage.name],
+  *detect(view) {
+    const heap = sumOf(view.series(METRIC.heapUsed.name));
+    const memory = held(view);
+    const isLong = spanOf(memory) >= LEAST_MEMORY_TIME;
+    const growth = growthOf('memory', memory, isLong);
+    const heapGrowth = isLong ? growthOf('the V8 heap', heap, true) : null;
+    if (heapGrowth !== null) yield heapFinding(view, heapGrowth, growth);
+    else if (growth !== null) yield memoryFinding(view, growth, { memory, isLong, heap });
+  },
+};
+
+function growthOf(what: string, readings: Readings, isLong: boolean): Growth | null {
+  const trend = trendOf(readings.at, readings.value);
+  const isEnough = isLong
+    ? grows(trend, LEAST_MEMORY, null)
+    : grows(trend, LEAST_MEMORY_SHORT, LEAST_MEMORY_SHORT);
+  return isEnough ? { what, verb: 'grows', unit: 'bytes', trend } : null;
+}
+
+/** What the garbage collector does not get back is held by something in the program. */
+function heapFinding(
+  view: RecordingView,
+  heap: Growth,
+  memory: Growth | null,
+): Omit<Finding, 'id'> {
+  const rise = heap.trend.last - heap.trend.first;
+  const whole = memory === null ? rise : memory.trend.last - memory.trend.first;
+  const share = Math.min(1, rise / Math.max(rise, whole));
+  if (share <= OWNER_SHARE) {
+    return inconclusiveFinding(view, memory ?? heap, {
+      why: `the V8 heap holds ${Math.round(share * 100)} % of it, and what holds the rest cannot be told`,
+      remedy: 'Look at Buffers and native modules (process.memoryUsage()), and watch longer.',
+    });
+  }
+  return leakFinding(view, heap, {
+    code: 'TRC110',
+    kind: 'memory-leak',
+    mechanism: 'v8-heap',
+    owned: 'so objects stay reachable',
+    owner: { name: 'V8 heap', rise, share },
+    remedy: REMEDIES['node'] ?? '',
+  });
+}
+
+function memoryFinding(
+  view: RecordingView,
+  growth: Growth,
+  { memory, isLong, heap }: { memory: Readings; isLong: boolean; heap: Readings },
+): Omit<Finding, 'id'> {
+  const remedy = REMEDIES[view.start.targets[0]?.runtime ?? ''] ?? OTHER_REMEDY;
+  const byWork = isLong ? growthByWork(view, memory) : null;
+  if (byWork === null) {
+    const outside = heap.at.length > 0 ? ', and the V8 heap does not grow' : '';
+    return inconclusiveFinding(view, growth, {
+      why: isLong
+        ? `whether a cache fills or memory leaks cannot be told without knowing what holds it${outside}`
+        : 'so early it may be warming up',
+      remedy: `Watch longer (-d 10m) under steady load: a cache levels off. If it goes on: ${remedy}`,
+    });
+  }
+  const { by, bytes, correlation } = byWork;
+  const amount =
+    by === 'event' ? { growth_by_event_bytes: bytes } : { growth_by_cpu_bytes_per_s: bytes };
+  return leakFinding(view, growth, {
+    code: 'TRC110',
+    kind: 'memory-leak',
+    mechanism: by === 'event' ? 'per-io-event' : 'per-cpu-time',
+    owned: `and by as much more as more is ${by === 'event' ? 'handled' : 'computed'}`,
+    owner: null,
+    extra: { ...amount, rank_correlation_ratio: correlation },
+    remedy: `Look for what each request leaves behind. ${remedy}`,
+  });
+}
+
+/** How to see what holds memory, by runtime. */
+const REMEDIES: Readonly<Record<string, string>> = {
+  python: 'Compare two snapshots of tracemalloc, taken some minutes apart.',
+  node: 'Compare two heap snapshots (Chrome DevTools on an inspector), taken some minutes apart.',
+};
+const OTHER_REMEDY =
+  'Look at the bounds of its caches, and at a heap profiler (heaptrack, jemalloc’s).';
+
+/**
+ * What only this process can give back: anonymous and shared memory, and what the kernel has moved to swap. The pages of mapped files are
+ * the kernel's to drop: a server that reads its model by mmap(2) grows by them and leaks nothing.
+ */
+function held(view: RecordingView): Readings {
+  const kinds = ['anonymous', 'shared'].flatMap((kind) =>
+    view.series(METRIC.memoryByKind.name, { [ATTR.memoryKind]: kind }),
+  );
+  // Before Linux 4.5, and in recordings of others, only the whole is known.
+  const resident = kinds.length === 2 ? kinds : view.series(METRIC.memoryUsage.name);
+  const { at, value } = sumOf(resident);
+  const [swapped] = view.series(METRIC.swap.name);
+  const swap = new Map<Seconds, number>();
+  swapped?.at.forEach((time, i) => swap.set(time, swapped.value[i] ?? 0));
+  return { at, value: value.map((bytes, i) => bytes + (swap.get(at[i] ?? 0) ?? 0)) };
+}
+
+function spanOf({ at }: Readings): Seconds {
+  return (at[at.length - 1] ?? 0) - (at[0] ?? 0);
+}
