@@ -61,3 +61,25 @@ export function ownerOf(
   const share = ownRise / grown;
   return share <= OWNER_SHARE ? null : { name: printable(name, 60), rise: ownRise, share };
 }
+
+/** The part of a total over time, at every moment at which the breakdown was read: nothing where it is not named. */
+export function partsOf(
+  view: RecordingView,
+  { metric, attribute }: Breakdown,
+): ReadonlyMap<string, { readonly at: readonly number[]; readonly value: readonly number[] }> {
+  const all = view.series(metric);
+  const at = [...new Set(all.flatMap((series) => [...series.at]))].sort((a, b) => a - b);
+  const index = new Map(at.map((time, i) => [time, i]));
+  const parts = new Map<string, { at: readonly number[]; value: number[] }>();
+  for (const series of all) {
+    const name = textAttribute(series.attributes, attribute);
+    if (name === null) continue;
+    const part = parts.get(name) ?? { at, value: at.map(() => 0) };
+    parts.set(name, part);
+    series.at.forEach((time, i) => {
+      const moment = index.get(time) ?? 0;
+      part.value[moment] = (part.value[moment] ?? 0) + (series.value[i] ?? 0);
+    });
+  }
+  return parts;
+}

@@ -1,4 +1,5 @@
 import { ATTR, METRIC } from '../core/semconv.ts';
+import { printable } from '../core/text.ts';
 import type { Detector, Finding, RecordingView } from '../core/types.ts';
 import {
   type Growth,
@@ -7,8 +8,16 @@ import {
   leakFinding,
   type Least,
 } from './growth-finding.ts';
-import { BY_KIND, BY_PEER, BY_STATE, BY_THREAD_NAME, type Owner, ownerOf } from './growth-owner.ts';
-import { trendOf } from './trend.ts';
+import {
+  BY_KIND,
+  BY_PEER,
+  BY_STATE,
+  BY_THREAD_NAME,
+  type Owner,
+  ownerOf,
+  partsOf,
+} from './growth-owner.ts';
+import { type Trend, trendOf } from './trend.ts';
 
 /**
  * TRC111 to TRC113 and TRC119: what grows in number and does not level off. A trend alone is no leak (caches fill, pools warm up, load rises): a
@@ -25,6 +34,8 @@ const LEAST_THREADS: Least = { rise: 8, ratio: 0.25 };
 const LEAST_THREADS_SHORT: Least = { rise: 64, ratio: 0.5 };
 /** TCP states in which the peer has closed and only this program still holds on: nothing but `close` ends them. */
 const FORGOTTEN: ReadonlySet<string> = new Set(['close_wait']);
+/** As the sweep of descriptors calls them. */
+const SOCKET = 'socket';
 /** Not a TCP connection: it has no state that could tell use from neglect. */
 const NO_STATE = 'other';
 
@@ -35,16 +46,40 @@ export const fdLeak: Detector = {
   *detect(view) {
     for (const series of view.series(METRIC.fds.name)) {
       const trend = trendOf(series.at, series.value);
-      if (!grows(trend, LEAST_FDS, LEAST_FDS_SHORT)) continue;
-      yield descriptorFinding(view, {
-        what: 'open descriptors',
-        verb: 'grow',
-        unit: 'count',
-        trend,
-      });
+      const finding = grows(trend, LEAST_FDS, LEAST_FDS_SHORT)
+        ? descriptorFinding(view, { what: 'open descriptors', verb: 'grow', unit: 'count', trend })
+        : null;
+      if (finding !== null && finding.severity !== 'note') yield finding;
+      else yield* [partFinding(view) ?? finding].filter((one) => one !== null);
     }
   },
 };
+
+/** A leak that the coming and going of others hides in the total: one kind of descriptor, or one state of a connection, that grows. */
+function partFinding(view: RecordingView): Omit<Finding, 'id'> | null {
+  for (const [name, { at, value }] of partsOf(view, BY_KIND)) {
+    if (name === SOCKET) continue;
+    const trend = trendOf(at, value);
+    if (!grows(trend, LEAST_FDS, LEAST_FDS_SHORT)) continue;
+    const growth: Growth = { what: 'open descriptors', verb: 'grow', unit: 'count', trend };
+    return kindFinding(view, growth, partOwner(name, trend));
+  }
+  for (const [name, { at, value }] of partsOf(view, BY_STATE)) {
+    if (!FORGOTTEN.has(name)) continue;
+    const trend = trendOf(at, value);
+    if (!grows(trend, LEAST_FDS, LEAST_FDS_SHORT)) continue;
+    return stateFinding(
+      view,
+      { what: 'connections', verb: 'grow', unit: 'count', trend },
+      partOwner(name, trend),
+    );
+  }
+  return null;
+}
+
+function partOwner(name: string, { first, last }: Trend): Owner {
+  return { name: printable(name, 60), rise: last - first, share: 1 };
+}
 
 function descriptorFinding(view: RecordingView, growth: Growth): Omit<Finding, 'id'> {
   const rise = growth.trend.last - growth.trend.first;
@@ -55,18 +90,26 @@ function descriptorFinding(view: RecordingView, growth: Growth): Omit<Finding, '
       remedy: 'Attach as the owner of the process, or with CAP_SYS_PTRACE, to see what they are.',
     });
   }
-  if (kind.name !== 'socket') return kindFinding(view, growth, kind);
+  if (kind.name !== SOCKET) return kindFinding(view, growth, kind);
   const state = ownerOf(view, BY_STATE, { rise: kind.rise });
   if (state?.name === NO_STATE) return kindFinding(view, growth, kind);
+  if (state !== null && FORGOTTEN.has(state.name)) return stateFinding(view, growth, state);
+  const which = state === null ? '' : ` in state ${state.name}`;
+  return inconclusiveFinding(view, growth, {
+    why: `they are connections${which}${whosePeer(view, state ?? kind, state)}, which may be load that rises`,
+    remedy: 'Watch longer under steady load, and compare with the number of clients.',
+  });
+}
+
+/** `, most of them with 10.0.0.9:8080`. */
+function whosePeer(view: RecordingView, { rise }: Owner, state: Owner | null): string {
   const within = state === null ? {} : { [ATTR.connectionState]: state.name };
-  const peer = ownerOf(view, BY_PEER, { rise: state?.rise ?? kind.rise, within });
-  const whose = peer === null ? '' : `, most of them with ${peer.name}`;
-  if (state === null || !FORGOTTEN.has(state.name)) {
-    return inconclusiveFinding(view, growth, {
-      why: `they are connections${state === null ? '' : ` in state ${state.name}`}${whose}, which may be load that rises`,
-      remedy: 'Watch longer under steady load, and compare with the number of clients.',
-    });
-  }
+  const peer = ownerOf(view, BY_PEER, { rise, within });
+  return peer === null ? '' : `, most of them with ${peer.name}`;
+}
+
+function stateFinding(view: RecordingView, growth: Growth, state: Owner): Omit<Finding, 'id'> {
+  const whose = whosePeer(view, state, state);
   return leakFinding(view, growth, {
     code: 'TRC113',
     kind: 'socket-leak',
@@ -83,7 +126,7 @@ function kindFinding(view: RecordingView, growth: Growth, kind: Owner): Omit<Fin
     code: 'TRC111',
     kind: 'fd-leak',
     mechanism: kind.name,
-    owned: `most of them of kind ${kind.name}`,
+    owned: `${kind.share === 1 ? 'those' : 'most of them'} of kind ${kind.name}`,
     owner: kind,
     remedy: 'Close what is opened, also when an exception is thrown (`with`, try … finally).',
   });
@@ -96,25 +139,40 @@ export const threadLeak: Detector = {
   *detect(view) {
     for (const series of view.series(METRIC.threads.name)) {
       const trend = trendOf(series.at, series.value);
-      if (!grows(trend, LEAST_THREADS, LEAST_THREADS_SHORT)) continue;
+      const rise = trend.last - trend.first;
       const growth: Growth = { what: 'threads', verb: 'grow', unit: 'count', trend };
-      const owner = ownerOf(view, BY_THREAD_NAME, { rise: trend.last - trend.first });
-      if (owner === null) {
-        yield inconclusiveFinding(view, growth, {
-          why: 'no name of a thread stands out',
-          remedy: 'Name the threads where they are started, and watch again.',
-        });
+      if (grows(trend, LEAST_THREADS, LEAST_THREADS_SHORT)) {
+        yield threadFinding(view, growth, ownerOf(view, BY_THREAD_NAME, { rise }));
         continue;
       }
-      yield leakFinding(view, growth, {
-        code: 'TRC112',
-        kind: 'thread-leak',
-        // A name says who, not how.
-        mechanism: null,
-        owned: `most of them named ${owner.name}`,
-        owner,
-        remedy: 'Use one pool of bounded size, and shut executors down that are made for one task.',
-      });
+      for (const [name, { at, value }] of partsOf(view, BY_THREAD_NAME)) {
+        const part = trendOf(at, value);
+        if (!grows(part, LEAST_THREADS, LEAST_THREADS_SHORT)) continue;
+        yield threadFinding(view, { ...growth, trend: part }, partOwner(name, part));
+        break;
+      }
     }
   },
 };
+
+function threadFinding(
+  view: RecordingView,
+  growth: Growth,
+  owner: Owner | null,
+): Omit<Finding, 'id'> {
+  if (owner === null) {
+    return inconclusiveFinding(view, growth, {
+      why: 'no name of a thread stands out',
+      remedy: 'Name the threads where they are started, and watch again.',
+    });
+  }
+  return leakFinding(view, growth, {
+    code: 'TRC112',
+    kind: 'thread-leak',
+    // A name says who, not how.
+    mechanism: null,
+    owned: `most of them named ${owner.name}`,
+    owner,
+    remedy: 'Use one pool of bounded size, and shut executors down that are made for one task.',
+  });
+}

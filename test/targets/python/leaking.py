@@ -1,14 +1,18 @@
-"""A program that loses descriptors, for the tests of growth: `leaking.py file|socket|nothing <a second>`.
+"""A program that loses something, for the tests of growth: `leaking.py file|socket|thread|memory|nothing <a second>`.
 
-What is opened is kept (file), closed by the other side alone (socket), or closed as it should be (nothing).
+What is opened is kept (file), closed by the other side alone (socket), started and left waiting (thread), remembered (memory: 64 KiB each),
+or closed as it should be (nothing). `<what>-waves` does it in waves of 20 s, as load does, and computes as much as it loses.
 """
 
+import math
 import os
 import socket
 import sys
+import threading
 import time
 
-what, rate = sys.argv[1], float(sys.argv[2])
+what, _, waves = sys.argv[1].partition("-")
+rate = float(sys.argv[2])
 held = []
 listener = socket.create_server(("127.0.0.1", 0), backlog=16)
 
@@ -21,17 +25,40 @@ def closed_by_peer():
     return client
 
 
+def lose():
+    if what == "file":
+        held.append(os.open(os.devnull, os.O_RDONLY))
+    elif what == "socket":
+        held.append(closed_by_peer())
+    elif what == "thread":
+        thread = threading.Thread(target=threading.Event().wait, daemon=True)
+        thread.start()
+        held.append(thread)
+    elif what == "memory":
+        held.append(os.urandom(65536))
+        compute()
+    else:
+        os.close(os.open(os.devnull, os.O_RDONLY))
+        closed_by_peer().close()
+
+
+def compute():
+    """What a request costs: some milliseconds."""
+    return sum(number * number for number in range(30000))
+
+
+def due(seconds):
+    """How many should be lost by now: evenly, or in waves between nothing and twice the rate."""
+    if not waves:
+        return seconds * rate
+    return rate * (seconds - 20 / (2 * math.pi) * math.sin(2 * math.pi * seconds / 20))
+
+
 print("up", flush=True)
 begin = time.monotonic()
-opened = 0
+lost = 0
 while True:
-    while opened < (time.monotonic() - begin) * rate:
-        opened += 1
-        if what == "file":
-            held.append(os.open(os.devnull, os.O_RDONLY))
-        elif what == "socket":
-            held.append(closed_by_peer())
-        else:
-            os.close(os.open(os.devnull, os.O_RDONLY))
-            closed_by_peer().close()
+    while lost < due(time.monotonic() - begin):
+        lost += 1
+        lose()
     time.sleep(0.01)
