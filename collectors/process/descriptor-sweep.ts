@@ -31,8 +31,8 @@ const LINKS_AT_ONCE = 500;
 const CHANGE = 0.02;
 /** Without a change, descriptors may still have been replaced by others. */
 const LONGEST_PAUSE: Seconds = 10;
-/** What a sweep took, times this, is the least time to the next: on average 1 % of a core. */
-const PAUSE_FACTOR = 100;
+/** What a sweep took, times this, is the least time to the next, up to the longest pause: a sweep of 3 ms is made every 3 s at most. */
+const PAUSE_FACTOR = 1000;
 /** anon_inode has about 20 names; a driver may invent more. */
 const KINDS_LIMIT = 16;
 const PEERS_AT_ONCE = 8;

@@ -29,7 +29,8 @@ const STATES: readonly string[] = [
 const LISTEN = 'listen';
 /** 28,000 rows of 150 bytes; a machine with more would cost more than 30 ms a reading. */
 const LARGEST_TABLE = 4 * 2 ** 20;
-const CHUNK = 64 * 1024;
+/** The kernel fills one page a call at most (seq_file). One buffer for all: large ones made anew set off garbage collections. */
+const chunk: Buffer = Buffer.allocUnsafe(4096);
 
 /** Null when a table cannot be read or is too large to be read time and again. */
 export function readTcpSockets(pid: number): ReadonlyMap<number, TcpSocket> | null {
@@ -53,13 +54,11 @@ function readBounded(path: string): { readonly text: string | null } | null {
     return null;
   }
   try {
-    const chunks: Buffer[] = [];
-    for (let size = 0; size <= LARGEST_TABLE;) {
-      const chunk = Buffer.allocUnsafe(CHUNK);
-      const length = readSync(fd, chunk, 0, CHUNK, null);
-      if (length === 0) return { text: Buffer.concat(chunks).toString('latin1') };
-      chunks.push(chunk.subarray(0, length));
-      size += length;
+    let text = '';
+    while (text.length <= LARGEST_TABLE) {
+      const length = readSync(fd, chunk, 0, chunk.length, null);
+      if (length === 0) return { text };
+      text += chunk.toString('latin1', 0, length);
     }
     return { text: null };
   } catch {

@@ -5,7 +5,7 @@ import { openNodeMainLoop } from '../event-loop/libuv.ts';
 import { LibuvWatch } from './libuv-watch.ts';
 import { LoopSearches } from './loop-searches.ts';
 import type { SamplerPlan } from './messages.ts';
-import type { AdapterResult, RuntimeAdapter } from './runtime-adapter.ts';
+import { type AdapterResult, listsThreads, type RuntimeAdapter } from './runtime-adapter.ts';
 import { threadName } from './thread-name.ts';
 import { threadsInEpoll } from './worker-threads.ts';
 
@@ -44,6 +44,7 @@ class NodeAdapter implements RuntimeAdapter {
   readonly #memory: ProcessMemory;
   readonly #searches: LoopSearches;
   readonly #searched = new Set<number>();
+  #discoveries = 0;
   #fresh: readonly { readonly tid: number; readonly probe: LoopProbe }[];
 
   constructor(
@@ -58,7 +59,8 @@ class NodeAdapter implements RuntimeAdapter {
 
   discover(): ReturnType<RuntimeAdapter['discover']> {
     const { pid, threshold } = this.#plan;
-    for (const tid of threadsInEpoll(pid)) {
+    const tids = listsThreads(this.#discoveries++) ? threadsInEpoll(pid) : [];
+    for (const tid of tids) {
       if (!this.#searched.has(tid) && this.#searches.add(tid)) this.#searched.add(tid);
     }
     const found = [...this.#fresh, ...this.#searches.take()];

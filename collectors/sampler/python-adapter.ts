@@ -5,13 +5,10 @@ import { AsyncioWatch } from './asyncio-watch.ts';
 import { LibuvWatch } from './libuv-watch.ts';
 import { LoopSearches } from './loop-searches.ts';
 import type { SamplerPlan } from './messages.ts';
-import type { AdapterResult, RuntimeAdapter } from './runtime-adapter.ts';
+import { type AdapterResult, listsThreads, type RuntimeAdapter } from './runtime-adapter.ts';
 import { threadName } from './thread-name.ts';
 
 /** CPython: stock asyncio loops by their `_run_once` frames, uvloop's by their thread's stack, and the stacks of both. */
-
-/** Discoveries (a second each) between two looks for whether uvloop has been loaded since. */
-const MAPS_EVERY = 5;
 
 type Found = ReturnType<RuntimeAdapter['discover']>[number];
 
@@ -40,18 +37,14 @@ class PythonAdapter implements RuntimeAdapter {
   }
 
   discover(at: Seconds): readonly Found[] {
-    const first = this.#discoveries++ === 0;
+    const discovery = this.#discoveries++;
     const found: Found[] = [];
-    for (const { tid } of this.#reader.loopThreads()) {
-      if (this.#known.has(tid)) continue;
-      this.#claim(tid);
-      const watch = new AsyncioWatch(this.#reader.turnProbe(tid));
-      found.push({ thread: this.#thread(tid, 'asyncio'), watch });
+    if (listsThreads(discovery)) {
+      found.push(...this.#asyncioLoops());
+      this.#hasUvloop ||= this.#looksForUvloop();
+      if (this.#hasUvloop) this.#openSearches();
     }
-    if (!this.#hasUvloop && this.#discoveries % MAPS_EVERY === 1)
-      this.#hasUvloop = this.#looksForUvloop();
-    if (this.#hasUvloop) this.#openSearches();
-    if (first) this.#searches.searchAtOnce();
+    if (discovery === 0) this.#searches.searchAtOnce();
     else this.round(at);
     for (const { tid, probe } of this.#searches.take()) {
       this.#known.add(tid);
@@ -88,6 +81,15 @@ class PythonAdapter implements RuntimeAdapter {
   close(): void {
     this.#reader.close();
     this.#memory.close();
+  }
+
+  #asyncioLoops(): readonly Found[] {
+    const fresh = this.#reader.loopThreads().filter(({ tid }) => !this.#known.has(tid));
+    return fresh.map(({ tid }) => {
+      this.#claim(tid);
+      const watch = new AsyncioWatch(this.#reader.turnProbe(tid));
+      return { thread: this.#thread(tid, 'asyncio'), watch };
+    });
   }
 
   #claim(tid: number): void {

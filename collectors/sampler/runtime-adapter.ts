@@ -18,6 +18,15 @@ export interface RuntimeAdapter {
   close(): void;
 }
 
+/** Threads are gone through at each of the first discoveries (a second each), then at every fifth: a program starts its loops early. */
+const EARLY_DISCOVERIES = 3;
+const LISTING_EVERY = 5;
+
+/** Whether the discovery of this number, from 0, goes through all threads: that is most of what watching an idle process costs. */
+export function listsThreads(discovery: number): boolean {
+  return discovery < EARLY_DISCOVERIES || discovery % LISTING_EVERY === 0;
+}
+
 /** An adapter, or why there is none. */
 export type AdapterResult =
   | { readonly ok: true; readonly adapter: RuntimeAdapter }

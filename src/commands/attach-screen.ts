@@ -119,17 +119,16 @@ export class AttachScreen implements Sink {
     this.#state = { ...this.#state, elapsed };
     if (!this.#options.progress) return;
     const { stderr } = this.#environment;
-    const line = renderProgress(this.#state, this.#surface(stderr));
     if (stderr.isTTY) {
       this.#isLineOpen = true;
-      stderr.write(`${CLEAR_LINE}${line}`);
+      stderr.write(`${CLEAR_LINE}${renderProgress(this.#state, this.#surface(stderr))}`);
     } else if (
       elapsed - this.#lastPlain >= PLAIN_PROGRESS_EVERY &&
       // The report follows at once and says the same.
       (this.#state.duration === null || this.#state.duration - elapsed > 1)
     ) {
       this.#lastPlain = elapsed;
-      stderr.write(`${line}\n`);
+      stderr.write(`${renderProgress(this.#state, this.#surface(stderr))}\n`);
     }
   }
 
