@@ -2,6 +2,7 @@ import { existsSync, readFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { parseAttachOptions } from '../src/commands/attach-options.ts';
+import { chooseCleanupTarget, cleanupUsage } from '../src/commands/cleanup-options.ts';
 import { completionUsage } from '../src/commands/completion-options.ts';
 import { chooseDoctorTarget, doctorUsage } from '../src/commands/doctor-options.ts';
 import { flagsOf, parseCommandLine } from '../src/commands/command-line.ts';
@@ -22,12 +23,14 @@ import {
 
 const ROOT = join(import.meta.dirname, '..');
 const all = pages(ROOT);
-const helps = [HELP, attachHelp, showUsage.help, doctorUsage.help, completionUsage.help].map(
-  (text) => ({
-    path: 'help',
-    text,
-  }),
-);
+const helps = [
+  HELP,
+  attachHelp,
+  showUsage.help,
+  doctorUsage.help,
+  cleanupUsage.help,
+  completionUsage.help,
+].map((text) => ({ path: 'help', text }));
 const shown = [...all.flatMap(examples), ...helps.flatMap(helpExamples)];
 
 function page(path: string): Page {
@@ -65,6 +68,7 @@ describe('examples', () => {
       const { values, positionals } = parseCommandLine(await verb.usage(), args);
       if (name === 'attach') parseAttachOptions(values, positionals);
       else if (name === 'doctor') chooseDoctorTarget(values, positionals);
+      else if (name === 'cleanup') chooseCleanupTarget(values, positionals);
       else expect(positionals).toHaveLength(1);
     },
   );
@@ -77,11 +81,12 @@ describe('flags', () => {
       for (const flag of flagsOf((await verb.usage()).options)) known.add(flag);
     }
     // Docker's, Node's and the package manager's.
-    const foreign = new Set(['--cap-add', '--inspect', '-e']);
+    const foreign = new Set(['--cap-add', '--inspect', '--inspect-port', '--permission', '-e']);
     for (const path of [
       'README.md',
       'docs/attach.md',
       'docs/doctor.md',
+      'docs/cleanup.md',
       'docs/architecture.md',
       'SECURITY.md',
     ]) {

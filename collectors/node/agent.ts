@@ -80,6 +80,15 @@ export function installAgent(settings: AgentSettings, consoleRequire: unknown): 
     }
   };
 
+  const debugEnd = (): (() => void) | null => {
+    try {
+      const end = (process as { _debugEnd?: unknown })._debugEnd;
+      return typeof end === 'function' ? (end as () => void) : null;
+    } catch {
+      return null;
+    }
+  };
+
   try {
     const inspector = load<typeof Inspector>('inspector');
     const timers = load<typeof Timers>('timers');
@@ -95,8 +104,8 @@ export function installAgent(settings: AgentSettings, consoleRequire: unknown): 
     let missed = 0;
 
     /** Where the module cannot be had, Node's own way of closing, which asks no name: then the caller has made sure. */
-    const blindClose = (process as { _debugEnd?: () => void })._debugEnd;
-    const canClose = inspector !== null || typeof blindClose === 'function';
+    const blindClose = debugEnd();
+    const canClose = inspector !== null || blindClose !== null;
 
     const isOurs = (): boolean => {
       const id = settings.inspector?.id;
@@ -283,21 +292,20 @@ function closeSoon(id: string, consoleRequire: unknown): boolean {
   try {
     const inspector = load<typeof Inspector>('inspector');
     const timers = load<typeof Timers>('timers');
-    const blindClose = (process as { _debugEnd?: () => void })._debugEnd;
-    if (timers === null || (inspector === null && typeof blindClose !== 'function')) return false;
-    const isOurs = (): boolean =>
-      inspector === null || inspector.url()?.endsWith(`/${id}`) === true;
-    if (!isOurs()) return false;
+    const end = inspector === null ? (process as { _debugEnd?: unknown })._debugEnd : null;
+    if (inspector === null && typeof end !== 'function') return false;
     const close = (): void => {
       try {
-        if (!isOurs()) return;
-        if (inspector === null) blindClose?.();
-        else inspector.close();
+        if (inspector === null) (end as () => void)();
+        else if (inspector.url()?.endsWith(`/${id}`) === true) inspector.close();
       } catch {
         // Closed already.
       }
     };
-    timers.setTimeout(close, CLOSE_AFTER_MS).unref();
+    if (inspector !== null && inspector.url()?.endsWith(`/${id}`) !== true) return false;
+    // Without timers at once: our client answers, and the order itself is not.
+    if (timers === null) close();
+    else timers.setTimeout(close, CLOSE_AFTER_MS).unref();
     return true;
   } catch {
     return false;

@@ -15,12 +15,15 @@ const path = process.argv[2] ?? '';
 for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP', 'SIGQUIT'] as const)
   process.on(signal, () => {});
 
-process.stdin.on('error', () => {});
-process.stdin.once('close', () => void settle());
+let settling = false;
+for (const event of ['end', 'close', 'error'] as const)
+  process.stdin.on(event, () => void settle());
 process.stdin.resume();
 process.stdout.write('ready\n');
 
 async function settle(): Promise<void> {
+  if (settling) return;
+  settling = true;
   const entry = readEntry(path);
   if (entry === null) return;
   const outcome = await undoEntry(entry, PATIENCE);

@@ -106,6 +106,7 @@ export class Inspection {
       journal.remove();
       return refused('the guardian, which would undo it after us, could not be started', null);
     }
+    journal.update({ guardian: guardian.pid });
     const attempt = await attach(request, {
       journal,
       guardian,
@@ -130,7 +131,7 @@ export class Inspection {
     const timer = setInterval(() => {
       callMethod(connection, agent, 'renew').catch(() => {});
     }, RENEW_EVERY * 1e3);
-    journal.update({ stage: 'profiling', guardian: parts.guardian.pid });
+    journal.update({ stage: 'profiling' });
     const started = await NodeProfiler.start(connection, {
       port,
       interval: FINE_INTERVAL,

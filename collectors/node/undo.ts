@@ -1,7 +1,7 @@
 import { monotonicNow } from '../../src/core/clock.ts';
 import { printable } from '../../src/core/text.ts';
 import type { Seconds } from '../../src/core/types.ts';
-import { CdpConnection } from '../../src/platform/cdp.ts';
+import { CdpConnection, CdpError } from '../../src/platform/cdp.ts';
 import { readStat } from '../../src/platform/proc.ts';
 import { hasEnded } from '../../src/platform/proc-parse.ts';
 import {
@@ -90,7 +90,10 @@ async function close(entry: UndoEntry, { url, port, id }: OpenInspector): Promis
     const done = await evaluateToValue(connection, closeExpression(id), entry);
     if (done !== true) return failed('its inspector cannot be closed from inside', null);
   } catch (error) {
-    return failed(printable(error instanceof Error ? error.message : String(error), 200), null);
+    // Where it closed at once there is no answer.
+    const isClosed = error instanceof CdpError && error.reason === 'closed';
+    if (!isClosed)
+      return failed(printable(error instanceof Error ? error.message : String(error), 200), null);
   } finally {
     // Before the order is carried out: closing waits for whoever is connected.
     connection?.cut();

@@ -12,13 +12,14 @@ function, how often, how long, and what share of the time that was; and what
 grows without levelling off (descriptors, sockets, threads; memory in runs of a
 minute or more). The process needs no restart and no preparation. trace only
 reads: it writes nothing into the process, executes none of its own code in it,
-sends it no signal and never stops it. Where a Node inspector is open already,
-V8's profiler is started through it (--max-pause).
+sends it no signal and never stops it; --inspect allows more. Where a Node
+inspector is open already, V8's profiler is started through it (--max-pause).
 
 What can be seen depends on the runtime and on permission. Whatever cannot be
 seen is said first, with the reason and with what would make it visible:
   CPython 3.8-3.13   loop blocks with the Python stack (asyncio and uvloop)
-  Node 20 and later  loop blocks; stacks if it was started with --inspect
+  Node 20 and later  loop blocks; stacks, heap and garbage collection with
+                     --inspect, stacks also if node was started with it
   anything else      CPU, memory, threads, descriptors, waits for a core
 
 Target:
@@ -32,9 +33,13 @@ Watching:
                              0 or inf: until Ctrl-C or until the process ends
       --lag-threshold <time> report a loop that stands still this long: 50,
                              50ms, 0.05s (default 50ms, from 5ms to 10s)
+      --inspect              Node: open its inspector by a signal and close it
+                             when the run ends; what is done is listed first.
+                             Not where the application handles that signal;
+                             --inspect=force: also where that cannot be read
       --max-pause <time>     how long starting V8's profiler, through a Node
-                             inspector that is open already, may stop the
-                             process (default 250ms; 0: leave it alone)
+                             inspector, may stop the process (default 250ms;
+                             0: leave an open inspector alone)
       --require-stacks       exit 4 at once if stacks cannot be read, instead
                              of going on with what can be seen
 

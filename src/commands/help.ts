@@ -8,6 +8,7 @@ Verbs:
   attach <pid>       Watch a running process and say what blocks its event loop
   show <recording>   Print the report of a recording again
   doctor [pid]       Say what works on this machine, and why not
+  cleanup [pid]      Undo what a killed trace left in a process
   completion <shell> Print the completion script for bash, zsh or fish
 
   trace attach       without a pid: list the processes that can be watched

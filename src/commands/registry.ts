@@ -25,6 +25,11 @@ export const VERBS: readonly Verb[] = [
     command: async () => (await import('./doctor.ts')).doctorCommand,
   },
   {
+    name: 'cleanup',
+    usage: async () => (await import('./cleanup-options.ts')).cleanupUsage,
+    command: async () => (await import('./cleanup.ts')).cleanupCommand,
+  },
+  {
     name: 'completion',
     usage: async () => (await import('./completion-options.ts')).completionUsage,
     command: async () => (await import('./completion.ts')).completionCommand,

@@ -21,6 +21,7 @@ describe('trace attach', () => {
       recording: { enabled: true, path: null, parent: null, overwrite: false, raw: false },
       otlp: { enabled: false, endpoint: null, protocol: null, traceUrl: null },
       format: 'text',
+      inspect: null,
       maxPause: null,
       requireStacks: false,
       exitZero: false,

@@ -24,9 +24,14 @@ export interface Watched {
 /** Starts a target, attaches for so many seconds, and scores the recording against the target's own log. */
 export async function watchTarget(
   name: TargetName,
-  options: TargetOptions & { readonly watchS: number; readonly traffic?: boolean },
+  options: TargetOptions & {
+    readonly watchS: number;
+    readonly traffic?: boolean;
+    /** Further flags of attach. */
+    readonly flags?: readonly string[];
+  },
 ): Promise<Watched> {
-  const { watchS, traffic = true, ...plan } = options;
+  const { watchS, traffic = true, flags = [], ...plan } = options;
   const folder = mkdtempSync(join(tmpdir(), 'tracewright-e2e-'));
   const target = await startTarget(name, { seconds: watchS + 15, ...plan });
   const clients = traffic
@@ -34,7 +39,8 @@ export async function watchTarget(
     : undefined;
   try {
     const recording = join(folder, 'recording');
-    const args = ['attach', String(target.pid), '-d', String(watchS), '--json', '-o', recording];
+    const watching = ['attach', String(target.pid), '-d', String(watchS), '--json'];
+    const args = [...watching, '-o', recording, ...flags];
     const run = await runCli(args, { limitS: watchS + 30 });
     const report = parseReport(run);
     const view = await openRecording(recording);
