@@ -28,7 +28,9 @@ export function refusalByStatus(
   context: { target: SignalTarget; said: string; retryAfter: Seconds | null },
 ): Outcome {
   const { target, said, retryAfter } = context;
-  const why = said === '' ? `HTTP ${status}` : `HTTP ${status}: ${said}`;
+  // Many repeat the status in their text: "404 page not found".
+  const reason = said.startsWith(`${status}`) ? said.slice(3).trim() : said;
+  const why = reason === '' ? `HTTP ${status}` : `HTTP ${status}: ${reason}`;
   if (RETRYABLE.has(status)) return { kind: 'busy', why, after: retryAfter };
   if (status === TOO_LARGE) return { kind: 'too-large', why };
   const pathRemedy = `correct the path of ${target.url.pathname}`;
@@ -41,6 +43,7 @@ export function refusalByStatus(
 export function retryAfter(value: string | null): Seconds | null {
   if (value === null) return null;
   if (/^\d{1,9}$/.test(value)) return Number(value);
-  const at = Date.parse(value);
+  // Date.parse takes much for a date, "-1" for one; HTTP's begin with a day's name.
+  const at = /^[A-Z][a-z]{2}/.test(value) ? Date.parse(value) : Number.NaN;
   return Number.isNaN(at) ? null : Math.max(0, (at - Date.now()) / 1e3);
 }

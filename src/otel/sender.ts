@@ -167,11 +167,8 @@ export class Sender<T> {
   #warnUnreachable({ why, lasting, remedy }: Trouble): void {
     if (this.#options.deadline.aborted) return;
     this.#hopeless = lasting;
-    const then = lasting ? 'nothing more is sent' : 'trying again';
-    this.#warnOnce(
-      `cannot be reached (${why}); ${then}${andThen(remedy)}`,
-      this.#target.url.origin,
-    );
+    const what = lasting ? `is not sent to: ${why}` : `cannot be reached (${why}); trying again`;
+    this.#warnOnce(`${what}${andThen(remedy)}`, this.#target.url.origin);
   }
 
   #warnOnce(text: string, place: string = displayUrl(this.#target.url)): void {
