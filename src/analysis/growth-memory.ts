@@ -32,15 +32,34 @@ export const memoryLeak: Detector = {
   name: 'memory-leak',
   needs: [METRIC.memoryUsage.name],
   *detect(view) {
-    const heap = sumOf(view.series(METRIC.heapUsed.name));
     const memory = held(view);
     const isLong = spanOf(memory) >= LEAST_MEMORY_TIME;
     const growth = growthOf('memory', memory, isLong);
-    const heapGrowth = isLong ? growthOf('the V8 heap', heap, true) : null;
-    if (heapGrowth !== null) yield heapFinding(view, heapGrowth, growth);
-    else if (growth !== null) yield memoryFinding(view, growth, { memory, isLong, heap });
+    const [heap] = (isLong ? V8_OWNERS : [])
+      .flatMap((owner) => {
+        const { at, value } = sumOf(view.series(owner.metric));
+        const own = growthOf(owner.what, { at, value }, true);
+        return own === null ? [] : [{ ...owner, growth: own }];
+      })
+      .sort((a, b) => riseOf(b.growth) - riseOf(a.growth));
+    if (heap !== undefined) yield heapFinding(view, heap, growth);
+    else if (growth !== null) yield memoryFinding(view, growth, { memory, isLong });
   },
 };
+
+/** What V8 tells of its memory where it is asked (`--inspect`). */
+interface HeapOwner {
+  readonly metric: string;
+  readonly what: string;
+  readonly mechanism: string;
+}
+
+const V8_OWNERS: readonly HeapOwner[] = [
+  { metric: METRIC.heapUsed.name, what: 'the V8 heap', mechanism: 'v8-heap' },
+  { metric: METRIC.heapExternal.name, what: 'memory of buffers', mechanism: 'v8-external' },
+];
+
+const riseOf = ({ trend }: Growth): number => trend.last - trend.first;
 
 function growthOf(what: string, readings: Readings, isLong: boolean): Growth | null {
   const trend = trendOf(readings.at, readings.value);
@@ -53,24 +72,24 @@ function growthOf(what: string, readings: Readings, isLong: boolean): Growth | n
 /** What the garbage collector does not get back is held by something in the program. */
 function heapFinding(
   view: RecordingView,
-  heap: Growth,
+  { what, mechanism, growth }: HeapOwner & { readonly growth: Growth },
   memory: Growth | null,
 ): Omit<Finding, 'id'> {
-  const rise = heap.trend.last - heap.trend.first;
-  const whole = memory === null ? rise : memory.trend.last - memory.trend.first;
+  const rise = riseOf(growth);
+  const whole = memory === null ? rise : riseOf(memory);
   const share = Math.min(1, rise / Math.max(rise, whole));
   if (share <= OWNER_SHARE) {
-    return inconclusiveFinding(view, memory ?? heap, {
-      why: `the V8 heap holds ${Math.round(share * 100)} % of it, and what holds the rest cannot be told`,
+    return inconclusiveFinding(view, memory ?? growth, {
+      why: `${what} has ${Math.round(share * 100)} % of it, and what holds the rest cannot be told`,
       remedy: 'Look at Buffers and native modules (process.memoryUsage()), and watch longer.',
     });
   }
-  return leakFinding(view, heap, {
+  return leakFinding(view, growth, {
     code: 'TRC110',
     kind: 'memory-leak',
-    mechanism: 'v8-heap',
+    mechanism,
     owned: 'so objects stay reachable',
-    owner: { name: 'V8 heap', rise, share },
+    owner: { name: what, rise, share },
     remedy: REMEDIES['node'] ?? '',
   });
 }
@@ -78,12 +97,13 @@ function heapFinding(
 function memoryFinding(
   view: RecordingView,
   growth: Growth,
-  { memory, isLong, heap }: { memory: Readings; isLong: boolean; heap: Readings },
+  { memory, isLong }: { memory: Readings; isLong: boolean },
 ): Omit<Finding, 'id'> {
   const remedy = REMEDIES[view.start.targets[0]?.runtime ?? ''] ?? OTHER_REMEDY;
   const byWork = isLong ? growthByWork(view, memory) : null;
   if (byWork === null) {
-    const outside = heap.at.length > 0 ? ', and the V8 heap does not grow' : '';
+    const isKnown = V8_OWNERS.some(({ metric }) => view.series(metric).length > 0);
+    const outside = isKnown ? ', and the V8 heap does not grow' : '';
     return inconclusiveFinding(view, growth, {
       why: isLong
         ? `whether a cache fills or memory leaks cannot be told without knowing what holds it${outside}`

@@ -308,6 +308,17 @@ describe('memory-leak', () => {
       expect(findingsOf(held, heap(old, sawtooth))).toMatchObject([{ mechanism: 'v8-heap' }]);
     });
 
+    it('is found when buffers outside it grow, that its objects hold', () => {
+      const external = readings(METRIC.heapExternal, 120, (s) => 5 * MIB + s * 0.5 * MIB);
+      const [finding, ...others] = findingsOf(
+        memory(120, leaking),
+        heap(() => 20 * MIB, sawtooth),
+        external,
+      );
+      expect(others).toEqual([]);
+      expect(finding).toMatchObject({ kind: 'memory-leak', mechanism: 'v8-external' });
+    });
+
     it('is a note when the heap does not grow', () => {
       const [finding] = findingsOf(
         memory(120, leaking),
