@@ -8,6 +8,8 @@ const STRETCHES = 15;
 const LEAST_CORRELATION: Ratio = 0.7;
 /** A load this even (coefficient of variation) gives every stretch the same work: nothing can be told apart. */
 const LEAST_VARIATION: Ratio = 0.1;
+/** The kernel counts CPU time in ticks of 10 ms: with less than 20 in a stretch their rounding looks like load that varies. */
+const LEAST_CPU: Seconds = 0.2;
 /** Runtimes whose work may be judged by CPU time. A native server's large caches (a database's, llama.cpp's of prompts) fill with the load too. */
 const CPU_TELLS: ReadonlySet<string> = new Set(['python', 'node']);
 
@@ -69,23 +71,29 @@ function byWork(by: GrowthByWork['by'], work: Readings, memory: Readings): Growt
   const total = done.reduce((sum, one) => sum + one, 0);
   const mean = total / STRETCHES;
   const spread = Math.sqrt(done.reduce((sum, one) => sum + (one - mean) ** 2, 0) / STRETCHES);
-  if (!(mean > 0) || spread < mean * LEAST_VARIATION) return null;
+  if (!(mean > (by === 'cpu' ? LEAST_CPU : 0)) || spread < mean * LEAST_VARIATION) return null;
   const correlation = pearson(ranks(grown), ranks(done));
   if (!(correlation >= LEAST_CORRELATION)) return null;
   const growth = (memory.value[last] ?? 0) - (memory.value[0] ?? 0);
   return { by, bytes: growth / total, correlation };
 }
 
-/** The last reading that is not after `time`; before the first, the first. */
-function valueAt(series: Readings, time: Seconds): number {
+/**
+ * By the line between the readings before and after. Taking the nearest reading instead would make some stretches longer than others, and
+ * then everything that rises goes together.
+ */
+function valueAt({ at, value }: Readings, time: Seconds): number {
   let low = 0;
-  let high = series.at.length - 1;
+  let high = at.length - 1;
   while (low < high) {
     const middle = Math.ceil((low + high) / 2);
-    if ((series.at[middle] ?? 0) <= time) low = middle;
+    if ((at[middle] ?? 0) <= time) low = middle;
     else high = middle - 1;
   }
-  return series.value[low] ?? 0;
+  const [from, before] = [at[low] ?? 0, value[low] ?? 0];
+  const [to, after] = [at[low + 1] ?? from, value[low + 1] ?? before];
+  const share = to > from ? Math.max(0, (time - from) / (to - from)) : 0;
+  return before + share * (after - before);
 }
 
 function differences(values: readonly number[]): readonly number[] {

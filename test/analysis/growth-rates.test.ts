@@ -197,6 +197,30 @@ describe('memory under a load in waves', () => {
     expect(found.high).toBeLessThanOrEqual(MOST_FALSE);
   });
 
+  it('is not called one when it grows evenly, whenever it was read', () => {
+    const found = shareWithVerdict(10, (random) => {
+      const noise = normal(random);
+      const at = Array.from({ length: 62 }, (_, i) => i + 0.02 * noise());
+      const read = (metric: Metric, value: (second: number) => number): Observation[] =>
+        at.map((second) => ({
+          kind: 'sample',
+          at: T0 + second,
+          metric: metric.name,
+          value: value(second),
+        }));
+      return [
+        ...read(METRIC.memoryUsage, (second) => (50 + second + 0.1 * noise()) * MIB),
+        // In ticks, as the kernel counts.
+        ...read(
+          METRIC.cpuTime,
+          (second) => Math.round(100 * (0.3 * second + 0.02 * noise())) / 100,
+        ),
+      ];
+    });
+    note('memory that grows evenly under an even load', found);
+    expect(found.high).toBeLessThanOrEqual(MOST_FALSE);
+  });
+
   it('is called one when each request leaves something behind', () => {
     const found = shareWithVerdict(8, (random) => {
       const cpu = cpuTime(120, random);
