@@ -200,7 +200,7 @@ describe('memory under a load in waves', () => {
   it('is not called one when it grows evenly, whenever it was read', () => {
     const found = shareWithVerdict(10, (random) => {
       const noise = normal(random);
-      const at = Array.from({ length: 62 }, (_, i) => i + 0.02 * noise());
+      const at = Array.from({ length: 61 }, (_, i) => i + 0.02 * noise());
       const read = (metric: Metric, value: (second: number) => number): Observation[] =>
         at.map((second) => ({
           kind: 'sample',
