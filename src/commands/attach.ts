@@ -35,18 +35,19 @@ async function run({ values, positionals, environment }: CommandContext): Promis
   if (options.target.by === 'list') return screen.showCandidates();
   sleepWithoutCompacting();
   const inspector = new NodeInspector(options, environment, screen);
+  // From here on something may have to be taken back before we end.
+  const stops = new StopSignals(environment);
   try {
     const plan = await probeTarget(options, inspector);
-    const stops = new StopSignals(environment);
     try {
       screen.announce(plan);
       return await runPlan(plan, { options, environment, screen, inspector }, stops);
     } finally {
-      stops.close();
       await plan.sampler?.close();
     }
   } finally {
     await inspector.close();
+    stops.close();
   }
 }
 

@@ -51,8 +51,7 @@ export async function killAt(
   run.child.kill('SIGKILL');
   await run.ended;
   const stageAtDeath = currentEntry(journals)?.stage ?? 'none';
-  await wait(PROMISED_MS);
-  const after = await remains(target);
+  const after = await settled(target, before);
   const stayed = JSON.stringify(after) !== JSON.stringify(before);
   const what = stayed ? difference(before, after) : '';
   await runCli(['cleanup'], { env });
@@ -63,6 +62,16 @@ export async function killAt(
     what,
     cleaned: JSON.stringify(finally_) === JSON.stringify(before) && names(journals).length === 0,
   };
+}
+
+/** What remains when all is as before, or when the promised time is over. */
+async function settled(target: Inspected, before: unknown): Promise<unknown> {
+  const until = performance.now() + PROMISED_MS;
+  for (;;) {
+    const now = await remains(target);
+    if (JSON.stringify(now) === JSON.stringify(before) || performance.now() > until) return now;
+    await wait(50);
+  }
 }
 
 function end(pid: number): void {
