@@ -25,8 +25,12 @@ export default defineConfig({
           globalSetup: ['test/global-setup.ts'],
           include: ['test/e2e/**/*.test.ts', 'test/**/*.timed.test.ts'],
           // They install servers of 300 MB on first use: a section of their own in .ci/run asks for them.
-          exclude:
-            process.env['TRACEWRIGHT_SERVERS'] === '1' ? [] : ['test/e2e/real-servers.test.ts'],
+          exclude: [
+            ...(process.env['TRACEWRIGHT_SERVERS'] === '1'
+              ? []
+              : ['test/e2e/real-servers.test.ts']),
+            ...(process.env['TRACEWRIGHT_JAEGER'] === '1' ? [] : ['test/e2e/jaeger.test.ts']),
+          ],
           fileParallelism: false,
           maxWorkers: 1,
           // Within a file that says it may: light targets side by side.

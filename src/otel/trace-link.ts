@@ -1,7 +1,8 @@
 import { request as httpRequest } from 'node:http';
 import { request as httpsRequest } from 'node:https';
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { Seconds } from '../core/types.ts';
+import { rootSpanId } from '../core/otlp-encode.ts';
+import type { Bytes, Seconds } from '../core/types.ts';
 import type { TlsSettings } from './tls.ts';
 
 /**
@@ -18,15 +19,18 @@ const LINK_LIMIT: Seconds = 2;
 const BETWEEN_LOOKS: Seconds = 0.1;
 /** A query on the same network answers in milliseconds. A port that drops packets must not hold a run's end for longer. */
 const LOOK_LIMIT: Seconds = 1;
-/** The trace's id is among the first bytes of what Jaeger answers; the trace itself may be megabytes. */
-const LOOK_BYTES = 64 * 1024;
+/** Of an answer, in which the root span may stand anywhere: some thousand blocks. A longer trace is good enough without it. */
+const LOOK_BYTES: Bytes = 8 * 1024 * 1024;
 
 /** The configured place of a trace, filled in. */
 export function configuredLink(template: string, traceId: string): string {
   return template.replaceAll(TRACE_ID_MARK, traceId);
 }
 
-/** The trace in the UI of the Jaeger at the receiver's host; null when none is there, or it has not got the trace in time. */
+/**
+ * The trace in the UI of the Jaeger at the receiver's host, as soon as its root span, which was sent last, is there; null when no Jaeger
+ * is there, or it has nothing of the trace in time.
+ */
 export async function jaegerLink(options: {
   readonly receiver: { readonly url: URL; readonly tls: TlsSettings };
   readonly traceId: string;
@@ -38,16 +42,19 @@ export async function jaegerLink(options: {
   base.port = JAEGER_UI_PORT;
   const query = new URL(`/api/traces/${traceId}`, base);
   const signal = AbortSignal.any([options.signal, AbortSignal.timeout(LINK_LIMIT * 1e3)]);
+  const link = new URL(`/trace/${traceId}`, base).href;
+  let hasPart = false;
   while (!signal.aborted) {
     const seen = await look(query, { tls: receiver.tls, traceId, signal });
-    if (seen === 'there') return new URL(`/trace/${traceId}`, base).href;
-    if (seen === 'no jaeger') return null;
+    if (seen === 'whole') return link;
+    if (seen === 'part') hasPart = true;
+    else if (seen === 'no jaeger') break;
     await sleep(BETWEEN_LOOKS * 1e3, undefined, { signal }).catch(() => {});
   }
-  return null;
+  return hasPart ? link : null;
 }
 
-type Look = 'there' | 'not yet' | 'no jaeger';
+type Look = 'whole' | 'part' | 'not yet' | 'no jaeger';
 
 /** Asks once. Sends the trace's id and nothing else: no header of the receiver's, which may be a credential. */
 function look(
@@ -78,5 +85,7 @@ function look(
 function judged(status: number, text: string, traceId: string): Look {
   if (status === 404 && /^\{"data":null\b.*"errors":/s.test(text)) return 'not yet';
   const found = /^\{"data":\[\{"traceID":"([0-9a-f]{1,32})"/.exec(text)?.[1];
-  return status === 200 && found?.padStart(32, '0') === traceId ? 'there' : 'no jaeger';
+  if (status !== 200 || found?.padStart(32, '0') !== traceId) return 'no jaeger';
+  const isWhole = text.length >= LOOK_BYTES || text.includes(`"spanID":"${rootSpanId(traceId)}"`);
+  return isWhole ? 'whole' : 'part';
 }

@@ -128,8 +128,10 @@ export interface ReportDocument {
     readonly samples: number;
     readonly late: number;
   } | null;
+  readonly problems: readonly string[];
   readonly recording: string | null;
   readonly trace_id: string;
+  readonly trace_url: string | null;
 }
 
 export interface FindingDocument {

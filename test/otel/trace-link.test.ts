@@ -1,6 +1,7 @@
 import { once } from 'node:events';
 import { type RequestListener, createServer } from 'node:http';
 import { afterEach, describe, expect, it } from 'vitest';
+import { rootSpanId } from '../../src/core/otlp-encode.ts';
 import { configuredLink, jaegerLink } from '../../src/otel/trace-link.ts';
 
 const TRACE = '0af7651916cd43dd8448eb211c80319c';
@@ -35,10 +36,14 @@ const ask = (name: string, signal = never) =>
 
 const NOT_FOUND =
   '{"data":null,"total":0,"limit":0,"offset":0,"errors":[{"code":404,"msg":"trace not found"}]}';
-const found = (id: string) => `{"data":[{"traceID":"${id}","spans":[{"traceID":"${id}"}]}]}`;
+const found = (id: string, ...spans: string[]) =>
+  JSON.stringify({
+    data: [{ traceID: id, spans: spans.map((spanID) => ({ traceID: id, spanID })) }],
+  });
+const ROOT = rootSpanId(TRACE);
 
 describe('the link to a trace', () => {
-  it('is given when the Jaeger at the host of the receiver has it, which may take a moment', async () => {
+  it('is given when the Jaeger at the host of the receiver has its root span, which may take a moment', async () => {
     let asked = 0;
     const paths = new Set<string | undefined>();
     const headers = new Set<string>();
@@ -46,15 +51,21 @@ describe('the link to a trace', () => {
       paths.add(request.url);
       for (const header of Object.keys(request.headers)) headers.add(header);
       response.statusCode = ++asked < 3 ? 404 : 200;
-      response.end(asked < 3 ? NOT_FOUND : found(TRACE));
+      const answers = [NOT_FOUND, NOT_FOUND, found(TRACE, 'b1'), found(TRACE, 'b1', ROOT)];
+      response.end(answers[asked - 1]);
     });
     expect(await ask(name)).toBe(`http://${name}:16686/trace/${TRACE}`);
-    expect(asked).toBe(3);
+    expect(asked).toBe(4);
     expect([...paths]).toEqual([`/api/traces/${TRACE}`]);
     expect([...headers].toSorted()).toEqual(['connection', 'host']);
   });
 
-  it('is given for a trace of megabytes after its first bytes', async () => {
+  it('is given when a part of the trace is all that comes', async () => {
+    const name = await host((_, response) => response.end(found(TRACE, 'b1')));
+    expect(await ask(name)).not.toBeNull();
+  });
+
+  it('is given for a trace without an end, which is not read to its end', async () => {
     const name = await host((_, response) => {
       response.write(found(TRACE));
       const more = () => {
@@ -68,7 +79,7 @@ describe('the link to a trace', () => {
   it.each([
     ['something else', 200, '<html>Grafana</html>'],
     ['an empty page', 404, ''],
-    ['another trace', 200, found('1'.repeat(32))],
+    ['another trace', 200, found('1'.repeat(32), ROOT)],
     ['a password dialog', 401, ''],
   ])('is not given for %s at that port', async (_, status, body) => {
     const name = await host((_request, response) => {
