@@ -197,7 +197,8 @@ export class LoopObserver {
     const shortest = Math.max(0, turn.endMin - turn.startMax);
     if (longest < this.#threshold) return null;
     if (shortest < this.#threshold * SEEN_SHARE) return null;
-    if ((longest + shortest) / 2 < this.#threshold * MIDDLE_SHARE) return null;
+    const middle = (longest + shortest) / 2;
+    if (middle < this.#threshold * MIDDLE_SHARE) return null;
     const block = this.#open;
     const seen = block?.seen ?? null;
     if (seen?.live === false) return null;
@@ -207,8 +208,11 @@ export class LoopObserver {
     const waited = Math.min(longest, Math.max(0, wait - (block?.waitFirst ?? this.#second.wait)));
     // What was credited between the sample before and that one may belong to it too; it decides where waiting was most of the turn.
     const atMost = Math.min(longest, Math.max(0, wait - (block?.waitBefore ?? this.#second.wait)));
+    // What is left without the wait must itself be a block, by the middle estimate too: where we came late, the longest is far too long.
+    const isShort =
+      longest - waited < this.#threshold || middle - waited < this.#threshold * MIDDLE_SHARE;
     const starved =
-      (longest - waited < this.#threshold && waited >= longest * NOTABLE_WAIT) ||
+      (isShort && waited >= longest * NOTABLE_WAIT) ||
       (longest - atMost < this.#threshold && atMost >= longest * STARVED_SHARE);
     return {
       thread: this.thread,

@@ -93,6 +93,14 @@ describe('LoopObserver', () => {
     expect(block).toMatchObject({ starved: true });
   });
 
+  it('calls it starved also when the sampler itself came late on the crowded machine', () => {
+    // The turn could have lasted 200 ms for all that was seen; 120 of the 128 ms in the middle were spent waiting.
+    const blocks = observe([{ from: 100.5, to: 100.622, handle: 3, waited: 0.12 }], {
+      late: { at: 100.56, by: 0.14 },
+    });
+    expect(blocks).toMatchObject([{ starved: true }]);
+  });
+
   it('still calls it blocked when what is left without the wait reaches the threshold', () => {
     const [block] = observe([{ from: 100.5, to: 100.62, handle: 3, waited: 0.05 }]);
     expect(block).toMatchObject({ starved: false });
