@@ -145,6 +145,15 @@ function identify(command: string): Interpreter {
   return interpreter;
 }
 
+/** An interpreter of this version, or null where there is none. */
+export function locatePython(version: string): Interpreter | null {
+  try {
+    return locate(version);
+  } catch {
+    return null;
+  }
+}
+
 /** A path as it is; a version on the PATH, then among pyenv's. */
 function locate(asked: string): Interpreter {
   const candidates = /^\d+(\.\d+)+$/.test(asked)

@@ -1,4 +1,4 @@
-import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as wait } from 'node:timers/promises';
@@ -13,7 +13,7 @@ import {
   type TargetName,
   TARGETS,
 } from '../targets/harness.ts';
-import { percent, publish, rowsOf, setting, table } from './measurements.ts';
+import { cpuOf, percent, publish, rowsOf, setting, table } from './measurements.ts';
 
 /* What watching costs: trace's own CPU beside a loop that does nothing, and whether the target's memory system notices. */
 
@@ -22,19 +22,14 @@ const PERIOD_MS = 12;
 const SETTLE_S = 3;
 const MEASURE_S = setting('TRACEWRIGHT_BENCH_S', 15);
 
-/** CPU seconds of a process with all its threads, to the nanosecond. */
-function cpuOf(pid: number): number {
-  return readdirSync(`/proc/${pid}/task`)
-    .map((tid) => Number(readFileSync(`/proc/${pid}/task/${tid}/schedstat`, 'utf8').split(' ')[0]))
-    .reduce((total, nanoseconds) => total + nanoseconds / 1e9, 0);
-}
-
 interface CpuRow {
   readonly name: TargetName;
   readonly mode: string;
   readonly startupCpu: number;
   readonly own: number;
   readonly empty: number;
+  /** The empty loop with one read of the target's memory each time. */
+  readonly reading: number;
   /** Samples a second: 83 while nothing lasts, 500 while something does. */
   readonly samples: number;
 }
@@ -56,10 +51,10 @@ async function measureCpu(name: TargetName, mode: keyof typeof MODES): Promise<C
     ...MODES[mode],
   });
   const traffic = await startTraffic(target.port, { rate: 50, seconds });
-  const floor = await startReady(process.execPath, [
-    join(import.meta.dirname, 'empty-loop.js'),
-    String(PERIOD_MS),
-    String(seconds + 10),
+  const loop = [join(import.meta.dirname, 'empty-loop.js'), PERIOD_MS, seconds + 10].map(String);
+  const [floor, reader] = await Promise.all([
+    startReady(process.execPath, loop),
+    startReady(process.execPath, [...loop, String(target.pid)]),
   ]);
   const run = startCli([
     'attach',
@@ -70,16 +65,22 @@ async function measureCpu(name: TargetName, mode: keyof typeof MODES): Promise<C
     '--json',
   ]);
   await wait(SETTLE_S * 1e3);
-  const before = { at: performance.now(), own: cpuOf(run.pid), empty: cpuOf(floor.pid) };
+  const before = {
+    at: performance.now(),
+    own: cpuOf(run.pid),
+    empty: cpuOf(floor.pid),
+    reading: cpuOf(reader.pid),
+  };
   await wait(MEASURE_S * 1e3);
   const elapsed = (performance.now() - before.at) / 1e3;
   const measured = {
     startupCpu: before.own,
     own: (cpuOf(run.pid) - before.own) / elapsed,
     empty: (cpuOf(floor.pid) - before.empty) / elapsed,
+    reading: (cpuOf(reader.pid) - before.reading) / elapsed,
   };
   const { overhead } = parseReport(await run.ended);
-  await Promise.all([floor.stop(), traffic.stop(), target.stop()]);
+  await Promise.all([floor.stop(), reader.stop(), traffic.stop(), target.stop()]);
   return { name, mode, samples: (overhead?.samples ?? Number.NaN) / seconds, ...measured };
 }
 
@@ -100,15 +101,16 @@ it('costs little', async () => {
     'samples a second',
     'empty loop of as many',
     'ratio',
+    'the loop with one read, ratio',
     `CPU-s of the first ${SETTLE_S} s`,
   ];
   publish(
     'Own CPU',
-    `Over ${MEASURE_S} s after the first ${SETTLE_S} s, from /proc/<pid>/task/*/schedstat of trace and, in the same run, of a Node worker that only waits ${PERIOD_MS} ms. While something lasts trace samples every 2 ms: the floor of as many wake-ups is the empty loop's cost of one times their number. "blocking" blocks 80 ms in every 200 ms.
+    `Over ${MEASURE_S} s after the first ${SETTLE_S} s, from /proc/<pid>/task/*/schedstat of trace and, in the same run, of a Node worker that only waits ${PERIOD_MS} ms; "with one read" is that worker reading 128 bytes of the target each time, the least that watching can be. While something lasts trace samples every 2 ms: the floor of as many wake-ups is the empty loop's cost of one times their number. "blocking" blocks 80 ms in every 200 ms.
 
 ${table(
   head,
-  rows.map(({ name, mode, own, empty, samples, startupCpu }) => {
+  rows.map(({ name, mode, own, empty, reading, samples, startupCpu }) => {
     const floor = (empty * samples * PERIOD_MS) / 1e3;
     return [
       name,
@@ -118,6 +120,7 @@ ${table(
       samples.toFixed(0),
       percent(floor, 2),
       (own / floor).toFixed(2),
+      (reading / empty).toFixed(2),
       startupCpu.toFixed(2),
     ];
   }),
@@ -134,13 +137,16 @@ const STRETCH_S = 8;
 /** After a change of arms, for trace to start up; belongs to no stretch. */
 const CHANGE_S = 2;
 
+/** A target that blocks has its stack read all the time, a healthy one never. */
+const CANARY_MODES = ['blocking', 'healthy'] as const;
 type CanaryRow = Readonly<Record<Arm, readonly number[]>>;
 
-async function measureCanary(): Promise<CanaryRow> {
+async function measureCanary(mode: (typeof CANARY_MODES)[number]): Promise<CanaryRow> {
   const folder = mkdtempSync(join(tmpdir(), 'tracewright-canary-'));
   const file = join(folder, 'canary');
   const seconds = ORDER.length * (STRETCH_S + CHANGE_S + 1) + 4;
-  const plan = { kinds: ['sleep'], durations: [80], reps: 1000, startS: 0, seconds };
+  const healthy = mode === 'healthy';
+  const plan = { kinds: ['sleep'], durations: [80], reps: 1000, startS: 0, seconds, healthy };
   const target = await startTarget('asyncio', { ...plan, canary: file });
   const twin = await startTarget('asyncio', plan);
   const stretches: { from: number; to: number; arm: Arm }[] = [];
@@ -186,19 +192,29 @@ function summary(latencies: readonly number[]): number[] {
 }
 
 it('does not hold up the memory of the target', async () => {
-  const rows = await rowsOf('canary', setting('TRACEWRIGHT_BENCH_CANARY', 3), measureCanary);
-  const head = ['run', 'trace is', 'rounds', 'median', 'p99', 'p99.9', 'worst'];
+  const runs = setting('TRACEWRIGHT_BENCH_CANARY', 3);
+  const rows = await rowsOf('canary-modes', runs * CANARY_MODES.length, (index) =>
+    measureCanary(index < runs ? 'blocking' : 'healthy'),
+  );
+  const head = ['the target', 'run', 'trace is', 'rounds', 'median', 'p99', 'p99.9', 'worst'];
   const cells = (values: readonly number[]): string[] => [
     String(values[0]),
     ...values.slice(1).map((value) => `${value.toFixed(0)} µs`),
   ];
   publish(
     'Canary inside the target',
-    `A thread of the target maps 16 pages, touches each and unmaps them, up to 2,000 times a second, while the loop blocks 80 ms in every 200 ms (so that stacks are read all the time). "On a twin" is trace on another process with the same plan: the machine is as busy, the target's memory is left alone, so only what "on the target" has beyond it can be a hold-up of the target's memory. Stretches of ${STRETCH_S - 1} s: ${ORDER.join(', ')}.
+    `A thread of the target maps 16 pages, touches each and unmaps them, up to 2,000 times a second, while the loop blocks 80 ms in every 200 ms (so that stacks are read all the time) or serves its healthy twin's requests. "On a twin" is trace on another process with the same plan: the machine is as busy, the target's memory is left alone, so only what "on the target" has beyond it can be a hold-up of the target's memory. Stretches of ${STRETCH_S - 1} s: ${ORDER.join(', ')}.
 
 ${table(
   head,
-  rows.flatMap((row, index) => ARMS.map((arm) => [String(index + 1), arm, ...cells(row[arm])])),
+  rows.flatMap((row, index) =>
+    ARMS.map((arm) => [
+      index < runs ? 'blocking' : 'healthy',
+      String((index % runs) + 1),
+      arm,
+      ...cells(row[arm]),
+    ]),
+  ),
 )}`,
   );
 });

@@ -1,5 +1,12 @@
 import { execFileSync } from 'node:child_process';
-import { appendFileSync, existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import {
+  appendFileSync,
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  writeFileSync,
+} from 'node:fs';
 import { cpus, release } from 'node:os';
 import { dirname, join } from 'node:path';
 import { cacheFolder } from '../environments.ts';
@@ -10,11 +17,19 @@ import { cacheFolder } from '../environments.ts';
  */
 
 const ROOT = join(import.meta.dirname, '..', '..');
-const PAGE = join(ROOT, 'docs', 'measurements.md');
-const PREFACE = `# Measurements
+/** The pages that measurements are written to, each with what stands above its sections. */
+const PAGES = {
+  'measurements.md': `# Measurements
 
 Written by \`npm run bench\` and \`npm run soak\` (test/bench); each section says when, on which commit and from how many.
-`;
+`,
+  'benchmarks.md': `# Benchmarks
+
+trace beside other tools on the same targets. Written by \`npm run bench -- peers\` (test/bench/peers.bench.ts); each section says when,
+on which commit and from how many. Every tool is at the version under "What is compared" and is read as kindly as its output allows.
+What trace costs and finds by itself is in [measurements.md](measurements.md).
+`,
+} as const;
 
 const git = (...args: string[]): string =>
   execFileSync('git', args, { cwd: ROOT, encoding: 'utf8' }).trim();
@@ -62,22 +77,55 @@ export function table(head: readonly string[], rows: readonly (readonly string[]
   return [line(head), line(head.map(() => '---')), ...rows.map(line)].join('\n');
 }
 
-/** Prints a section and puts it into docs/measurements.md in the place of its predecessor. */
-export function publish(title: string, body: string): void {
+/** Prints a section and puts it into a page of docs/ in the place of its predecessor. */
+export function publish(
+  title: string,
+  body: string,
+  name: keyof typeof PAGES = 'measurements.md',
+): void {
   const [cpu] = cpus();
   const when = `${new Date().toISOString().slice(0, 10)}, commit ${commit()}; ${cpus().length} cores (${cpu?.model.trim() ?? '?'}), Linux ${release()}, Node ${process.versions.node}.`;
   const section = `## ${title}\n\n${when}\n\n${body}\n`;
   console.log(`\n${section}`);
-  mkdirSync(dirname(PAGE), { recursive: true });
-  const page = existsSync(PAGE) ? readFileSync(PAGE, 'utf8') : PREFACE;
+  const path = join(ROOT, 'docs', name);
+  mkdirSync(dirname(path), { recursive: true });
+  const page = existsSync(path) ? readFileSync(path, 'utf8') : PAGES[name];
   const [preface = '', ...sections] = page.split(/^(?=## )/m);
   const kept = sections.map((text) => text.trimEnd());
   const at = kept.findIndex((text) => text.startsWith(`## ${title}\n`));
   if (at === -1) kept.push(section.trimEnd());
   else kept[at] = section.trimEnd();
-  writeFileSync(PAGE, `${[preface.trimEnd(), ...kept].join('\n\n')}\n`);
+  writeFileSync(path, `${[preface.trimEnd(), ...kept].join('\n\n')}\n`);
 }
 
 export const percent = (ratio: number, digits = 1): string => `${(ratio * 100).toFixed(digits)} %`;
 export const milliseconds = (seconds: number, digits = 1): string =>
   `${(seconds * 1e3).toFixed(digits)} ms`;
+
+/** Student's t, two-sided 95 %, by degrees of freedom; beyond the table it is the normal's. */
+const T95 = [
+  12.71, 4.3, 3.18, 2.78, 2.57, 2.45, 2.36, 2.31, 2.26, 2.23, 2.2, 2.18, 2.16, 2.14, 2.13, 2.12,
+  2.11, 2.1, 2.09, 2.09,
+];
+
+/** The mean of ratios with its 95 % interval, as text. */
+export function meanInterval(values: readonly number[]): string {
+  const mean = values.reduce((a, b) => a + b, 0) / values.length;
+  const variance = values.reduce((a, b) => a + (b - mean) ** 2, 0) / (values.length - 1);
+  const half = (T95[values.length - 2] ?? 1.96) * Math.sqrt(variance / values.length);
+  return `${percent(mean, 2)} (${percent(mean - half, 2)} to ${percent(mean + half, 2)})`;
+}
+
+/** CPU seconds of a process with all its threads, to the nanosecond. A thread that ends meanwhile counts nothing. */
+export function cpuOf(pid: number): number {
+  const ofThread = (tid: string): number => {
+    try {
+      return Number(readFileSync(`/proc/${pid}/task/${tid}/schedstat`, 'utf8').split(' ')[0]) / 1e9;
+    } catch {
+      return 0;
+    }
+  };
+  return readdirSync(`/proc/${pid}/task`)
+    .map((tid) => ofThread(tid))
+    .reduce((total, seconds) => total + seconds, 0);
+}

@@ -1,11 +1,9 @@
-import { join } from 'node:path';
 import { setTimeout as wait } from 'node:timers/promises';
 import { it } from 'vitest';
-import { median } from '../../src/core/statistics.ts';
-import { interpreters } from '../environments.ts';
 import { type CliRun, parseReport, startCli } from '../e2e/cli.ts';
-import { type Running, startReady } from '../targets/harness.ts';
-import { percent, publish, rowsOf, setting, table } from './measurements.ts';
+import type { Running } from '../targets/harness.ts';
+import { meanInterval, publish, rowsOf, setting, table } from './measurements.ts';
+import { type Rate, rateOf, startNodeWork, startPythonWork } from './work.ts';
 
 /*
  * Whether a target gets less done while it is watched: paired differences in the order without, with, with, without (ABBA), so that a
@@ -13,63 +11,21 @@ import { percent, publish, rowsOf, setting, table } from './measurements.ts';
  * attached all the time and is stopped and continued (SIGSTOP, SIGCONT), so that its start-up is in no stretch and stretches can be short.
  */
 
-const STRETCH_S = 1;
+/** Short: a virtual machine's speed wanders by 10 % within seconds, and only what is faster than that cancels. */
+const STRETCH_S = 0.4;
 /** Quads of one process of the target, watched and not watched in turn: another process has another memory layout. */
-const QUADS_A_PROCESS = 5;
+const QUADS_A_PROCESS = 20;
 /** Processes of each target. */
 const RUNS = setting('TRACEWRIGHT_BENCH_RUNS', 3);
 const WARM_UP_S = 3;
-const TARGETS_DIR = join(import.meta.dirname, '..', 'targets');
 
-interface Window {
-  readonly start_ns: number;
-  readonly end_ns: number;
-  readonly cpu_ns: number;
-  readonly work: number;
-}
-interface Rate {
-  readonly wall: number;
-  readonly cpu: number;
-}
 /** Relative change with trace against without, of one quad. */
 type Row = { readonly [kind in 'watched' | 'unwatched']: Rate };
 
 const CASES = {
-  'Python, asyncio callbacks of 1 ms': (seconds: number) => python('loop', seconds),
-  'Node, setImmediate callbacks of 1 ms': (seconds: number) => node('loop', seconds),
+  'Python, asyncio callbacks of 1 ms': (seconds: number) => startPythonWork(seconds),
+  'Node, setImmediate callbacks of 1 ms': (seconds: number) => startNodeWork(seconds),
 } as const;
-
-function python(shape: string, seconds: number): Promise<Running> {
-  const program = join(TARGETS_DIR, 'python', 'integer_loop.py');
-  return startReady(interpreters()[0]?.path ?? 'python3', [
-    program,
-    '--shape',
-    shape,
-    '--seconds',
-    String(seconds),
-  ]);
-}
-function node(shape: string, seconds: number): Promise<Running> {
-  return startReady(process.execPath, [
-    join(TARGETS_DIR, 'node', 'integer-loop.js'),
-    '--shape',
-    shape,
-    '--seconds',
-    String(seconds),
-  ]);
-}
-
-/** The median of the windows of a tenth of a second: a host that takes the machine's core away for a moment makes outliers. */
-function rate(target: Running, from: number, to: number): Rate {
-  const windows = target.lines
-    .filter((line) => line.startsWith('{'))
-    .map((line) => JSON.parse(line) as Window)
-    .filter(({ start_ns: start, end_ns: end }) => start >= from && end <= to);
-  return {
-    wall: median(windows.map(({ work, start_ns: start, end_ns: end }) => work / (end - start))),
-    cpu: median(windows.map(({ work, cpu_ns: cpu }) => work / cpu)),
-  };
-}
 
 /** One quad: how much more was done in its two middle stretches, with trace running if so asked, than in its two outer ones. */
 async function quad(target: Running, trace: CliRun, watched: boolean): Promise<Rate> {
@@ -78,7 +34,7 @@ async function quad(target: Running, trace: CliRun, watched: boolean): Promise<R
     trace.child.kill(middle && watched ? 'SIGCONT' : 'SIGSTOP');
     const from = Number(process.hrtime.bigint());
     await wait(STRETCH_S * 1e3);
-    rates.push(rate(target, from, Number(process.hrtime.bigint())));
+    rates.push(rateOf(target, from, Number(process.hrtime.bigint())));
   }
   const change = (of: (rate: Rate) => number): number => {
     // By logarithms: a mean of plain ratios of noisy numbers lies above what they are ratios of.
@@ -110,19 +66,6 @@ async function measure(start: (seconds: number) => Promise<Running>): Promise<Ro
   return rows;
 }
 
-/** Student's t, two-sided 95 %, by degrees of freedom; beyond the table it is the normal's. */
-const T95 = [
-  12.71, 4.3, 3.18, 2.78, 2.57, 2.45, 2.36, 2.31, 2.26, 2.23, 2.2, 2.18, 2.16, 2.14, 2.13, 2.12,
-  2.11, 2.1, 2.09, 2.09,
-];
-
-function interval(values: readonly number[]): string {
-  const mean = values.reduce((a, b) => a + b, 0) / values.length;
-  const variance = values.reduce((a, b) => a + (b - mean) ** 2, 0) / (values.length - 1);
-  const half = (T95[values.length - 2] ?? 1.96) * Math.sqrt(variance / values.length);
-  return `${percent(mean, 2)} (${percent(mean - half, 2)} to ${percent(mean + half, 2)})`;
-}
-
 it('lets the target work', async () => {
   const lines: string[][] = [];
   for (const [name, start] of Object.entries(CASES)) {
@@ -134,8 +77,8 @@ it('lets the target work', async () => {
       lines.push([
         name,
         kind === 'watched' ? 'ABBA, trace runs in the middle' : 'A/A, trace stopped throughout',
-        interval(rows.map((row) => row[kind].cpu)),
-        interval(rows.map((row) => row[kind].wall)),
+        meanInterval(rows.map((row) => row[kind].cpu)),
+        meanInterval(rows.map((row) => row[kind].wall)),
         String(rows.length),
       ]);
     }

@@ -32,6 +32,8 @@ export interface TargetOptions {
   readonly runtime?: string;
   /** Flags for the runtime itself, such as `--inspect=0`. */
   readonly runtimeFlags?: readonly string[];
+  /** A command that becomes the runtime, such as `nsenter`. */
+  readonly behind?: readonly string[];
 }
 
 /** A process that said READY. */
@@ -102,7 +104,8 @@ export async function startTarget(
     rmSync(folder, { recursive: true, force: true });
   };
   try {
-    const { command, args } = await commandOf(name, options);
+    const { command: runtime, args: before } = await commandOf(name, options);
+    const [command = runtime, ...args] = [...(options.behind ?? []), runtime, ...before];
     const flags = [
       ...planFlags(options),
       '--truth',
