@@ -2,7 +2,7 @@ import { existsSync } from 'node:fs';
 import { OFFSET_TABLES } from '../../collectors/python/offset-tables.ts';
 import { type Check, passed } from '../core/check.ts';
 import type { Seconds } from '../core/types.ts';
-import { displayUrl, otlpConfig, type SignalTarget } from '../otel/environment.ts';
+import { displayUrl, otlpConfig } from '../otel/environment.ts';
 import {
   findInterpreters,
   findProgram,
@@ -123,39 +123,39 @@ const DEFAULT_ENDPOINT = 'http://localhost:4318';
 const SET_ENDPOINT = `export OTEL_EXPORTER_OTLP_ENDPOINT=${DEFAULT_ENDPOINT}`;
 
 async function otlpCheck(env: Environment['env'], configured: string | undefined): Promise<Check> {
-  let target: SignalTarget | null;
+  let config: ReturnType<typeof otlpConfig>;
   try {
-    const {
-      traces = null,
-      metrics = null,
-      logs = null,
-    } = otlpConfig({ env, endpoint: configured })?.targets ?? {};
-    target = traces ?? metrics ?? logs;
+    config = otlpConfig({ env, endpoint: configured });
   } catch (error) {
     // A setting that cannot be meant: attach would end with exactly this.
     const remedy = error instanceof Error && 'remedy' in error ? error.remedy : null;
-    return {
-      name: 'otlp',
-      status: 'limited',
-      detail: error instanceof Error ? error.message : String(error),
-      remedy: typeof remedy === 'string' ? remedy : SET_ENDPOINT,
-    };
+    return otlpLimited(
+      error instanceof Error ? error.message : String(error),
+      typeof remedy === 'string' ? remedy : SET_ENDPOINT,
+    );
   }
-  if (target === null)
+  const target = config && (config.targets.traces ?? config.targets.metrics ?? config.targets.logs);
+  if (config === null || target === null)
     return passed(
       'otlp',
       `no OTEL_EXPORTER_OTLP_ENDPOINT is set: nothing is sent unless --otel asks for it (${DEFAULT_ENDPOINT})`,
     );
-  const { url } = target;
-  const shown = displayUrl(url);
+  const { url, protocol } = target;
+  const shown = `${displayUrl(url)} (${protocol})`;
   const port = Number(url.port) || (url.protocol === 'https:' ? 443 : 80);
   const refusal = await tryConnect(url.hostname.replace(/^\[|\]$/g, ''), port, CONNECT_LIMIT);
-  if (refusal === null)
-    return passed('otlp', `${shown} takes connections (what it does with data was not tried)`);
-  return {
-    name: 'otlp',
-    status: 'limited',
-    detail: `${shown} cannot be reached: ${refusal}`,
-    remedy: 'start the backend (docs/attach.md, export), or correct OTEL_EXPORTER_OTLP_ENDPOINT',
-  };
+  if (refusal !== null)
+    return otlpLimited(
+      `${shown} cannot be reached: ${refusal}`,
+      'start the backend (docs/jaeger.md), or correct OTEL_EXPORTER_OTLP_ENDPOINT',
+    );
+  const [warning] = config.warnings;
+  // Such as gRPC's port without its protocol.
+  if (warning !== undefined)
+    return otlpLimited(`${shown} takes connections, but ${warning}`, 'correct that variable');
+  return passed('otlp', `${shown} takes connections (what it does with data was not tried)`);
+}
+
+function otlpLimited(detail: string, remedy: string): Check {
+  return { name: 'otlp', status: 'limited', detail, remedy };
 }

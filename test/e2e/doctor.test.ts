@@ -275,6 +275,19 @@ describe('trace doctor, of the machine', () => {
     const env = { OTEL_EXPORTER_OTLP_ENDPOINT: `http://me:secret@127.0.0.1:${port}` };
     // The kernel takes the connection for the server, which this waiting process keeps from running.
     expect(doctor([], { env }).checks['otlp']).toMatchObject({ status: 'ok' });
+    const grpc = { ...env, OTEL_EXPORTER_OTLP_PROTOCOL: 'grpc' };
+    expect(doctor([], { env: grpc }).checks['otlp']).toMatchObject({
+      status: 'ok',
+      detail: `http://127.0.0.1:${port} (grpc) takes connections (what it does with data was not tried)`,
+    });
+    const withPath = {
+      ...grpc,
+      OTEL_EXPORTER_OTLP_TRACES_ENDPOINT: `${env.OTEL_EXPORTER_OTLP_ENDPOINT}/v1/traces`,
+    };
+    expect(doctor([], { env: withPath }).checks['otlp']).toMatchObject({
+      status: 'limited',
+      detail: expect.stringContaining('has a path, which gRPC does not use') as string,
+    });
     await new Promise((resolve) => server.close(resolve));
     const { otlp } = doctor([], { env }).checks;
     expect(otlp).toMatchObject({
