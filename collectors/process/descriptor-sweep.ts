@@ -29,8 +29,8 @@ export interface DescriptorReading {
 const LINKS_AT_ONCE = 500;
 /** A number of descriptors that changed by less tells of no growth worth looking into. */
 const CHANGE = 0.02;
-/** Without a change, descriptors may still have been replaced by others. */
-const LONGEST_PAUSE: Seconds = 10;
+/** Without a change, descriptors may still have been replaced by others; a run of a minute needs eight readings of each kind to see one grow. */
+const LONGEST_PAUSE: Seconds = 5;
 /** What a sweep took, times this, is the least time to the next, up to the longest pause: a sweep of 3 ms is made every 3 s at most. */
 const PAUSE_FACTOR = 1000;
 /** anon_inode has about 20 names; a driver may invent more. */

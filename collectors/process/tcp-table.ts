@@ -6,7 +6,7 @@ import { closeSync, openSync, readSync } from 'node:fs';
 export interface TcpSocket {
   /** As OpenTelemetry spells it: `close_wait`. */
   readonly state: string;
-  /** Who is on the other side: an address, with its port where we called it; `loopback`; empty for a socket that listens. */
+  /** Who is on the other side: an address, with its port where we called it; `loopback` for a caller on this machine; empty for a socket that listens. */
   readonly peer: string;
 }
 
@@ -84,7 +84,7 @@ export function parseTcpTables(tables: readonly string[]): ReadonlyMap<number, T
   return new Map(
     rows.map(({ inode, state, localPort, remote }) => [
       inode,
-      { state, peer: state === LISTEN ? '' : peerName(remote, served.has(localPort)) },
+      { state, peer: state === LISTEN ? '' : peerName(remote, localPort, served) },
     ]),
   );
 }
@@ -100,13 +100,14 @@ function parseRow(line: string): readonly Row[] {
   return [{ inode, state, localPort, remote }];
 }
 
-/** The port of a caller means nothing and is left out; so is any on this machine, where both ends may be. */
-function peerName(remote: string, isCaller: boolean): string {
+/** The port of a caller means nothing and is left out. On loopback, where both ends may be, a port that somebody listens on was called. */
+function peerName(remote: string, localPort: string, served: ReadonlySet<string>): string {
   const [hex = '', port = ''] = remote.split(':');
   const address = parseAddress(hex);
   if (address === null) return '';
-  if (address === '::1' || address.startsWith('127.')) return 'loopback';
-  if (isCaller) return address;
+  const isLoopback = address === '::1' || address.startsWith('127.');
+  if (isLoopback && (served.has(localPort) || !served.has(port))) return 'loopback';
+  if (served.has(localPort)) return address;
   const number = Number.parseInt(port, 16);
   return address.includes(':') ? `[${address}]:${number}` : `${address}:${number}`;
 }

@@ -1,5 +1,6 @@
 import { ATTR, METRIC } from '../core/semconv.ts';
-import type { Detector, Finding, Ratio, RecordingView, Seconds } from '../core/types.ts';
+import type { Detector, Finding, Ratio, RecordingView, Seconds, Series } from '../core/types.ts';
+import { textAttribute } from './attributes.ts';
 import { growthByWork, type Readings, sumOf } from './growth-by-work.ts';
 import {
   type Growth,
@@ -37,7 +38,7 @@ export const memoryLeak: Detector = {
     const growth = growthOf('memory', memory, isLong);
     const [heap] = (isLong ? V8_OWNERS : [])
       .flatMap((owner) => {
-        const { at, value } = sumOf(view.series(owner.metric));
+        const { at, value } = sumOf(view.series(owner.metric).filter(isOld));
         const own = growthOf(owner.what, { at, value }, true);
         return own === null ? [] : [{ ...owner, growth: own }];
       })
@@ -55,9 +56,14 @@ interface HeapOwner {
 }
 
 const V8_OWNERS: readonly HeapOwner[] = [
-  { metric: METRIC.heapUsed.name, what: 'the V8 heap', mechanism: 'v8-heap' },
+  { metric: METRIC.heapUsed.name, what: 'the old generation of the V8 heap', mechanism: 'v8-heap' },
   { metric: METRIC.heapExternal.name, what: 'memory of buffers', mechanism: 'v8-external' },
 ];
+
+/** The young generation is garbage for the most part, up and down by tens of MiB a second: it would hide what stays. */
+function isOld({ attributes }: Series): boolean {
+  return textAttribute(attributes, ATTR.heapSpace)?.startsWith('new_') !== true;
+}
 
 const riseOf = ({ trend }: Growth): number => trend.last - trend.first;
 

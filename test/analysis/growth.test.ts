@@ -292,7 +292,7 @@ describe('memory-leak', () => {
       ...readings(METRIC.heapUsed, 120, old, { [ATTR.heapSpace]: 'old_space' }),
       ...readings(METRIC.heapUsed, 120, young, { [ATTR.heapSpace]: 'new_space' }),
     ];
-    const sawtooth = (s: number) => (s % 5) * MIB;
+    const sawtooth = (s: number) => ((s * 7) % 13) * 3 * MIB;
 
     it('is found when that grows, through the sawtooth of the garbage collector', () => {
       const old = (s: number) => 20 * MIB + s * 0.5 * MIB;

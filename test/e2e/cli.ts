@@ -142,6 +142,7 @@ export interface FindingDocument {
   readonly severity: string;
   readonly confidence: string;
   readonly pid: number | null;
+  readonly summary: string;
   readonly where: readonly {
     readonly function: string;
     readonly file: string;

@@ -20,6 +20,8 @@ describe('the TCP table', () => {
         row('0A00000A:1F90', '0900000A:D431', '01', 2),
         row('0A00000A:C001', '0900000A:0050', '08', 3),
         row('0100007F:C002', '0100007F:1F90', '01', 4),
+        row('0100007F:1F90', '0100007F:C002', '01', 7),
+        row('0100007F:C006', '0100007F:C007', '08', 8),
         row('0A00000A:C003', '0900000A:0050', '06', 0),
       ].join('\n'),
       [
@@ -42,7 +44,9 @@ describe('the TCP table', () => {
       1: { state: 'listen', peer: '' },
       2: { state: 'established', peer: '10.0.0.9' },
       3: { state: 'close_wait', peer: '10.0.0.9:80' },
-      4: { state: 'established', peer: 'loopback' },
+      4: { state: 'established', peer: '127.0.0.1:8080' },
+      7: { state: 'established', peer: 'loopback' },
+      8: { state: 'close_wait', peer: 'loopback' },
       5: { state: 'established', peer: '10.0.0.9:80' },
       6: { state: 'close_wait', peer: '[2001:db8::2]:80' },
     });
@@ -140,7 +144,8 @@ describe('a sweep of our own descriptors', () => {
       server.close();
     });
     const { reading } = sweepAll(new DescriptorSweep(process.pid), 10);
-    expect(reading.sockets).toContainEqual({ state: 'close_wait', peer: 'loopback', count: 3 });
+    const peer = `127.0.0.1:${address.port}`;
+    expect(reading.sockets).toContainEqual({ state: 'close_wait', peer, count: 3 });
     expect(reading.sockets).toContainEqual({ state: 'listen', peer: '', count: 1 });
   });
 
