@@ -54,7 +54,7 @@ describe.each(['grpc', 'http/protobuf', 'http/json'] as const)('a run sent by %s
         expect.stringMatching(/ refuses metrics with (HTTP 404|gRPC UNIMPLEMENTED).*; no more /),
       ]);
       expect(report.trace_url).toBe(`http://${HOST}:16686/trace/${report.trace_id}`);
-      expect((await fetch(report.trace_url ?? '')).status).toBe(200);
+      expect(await jaeger.statusOf(report.trace_url ?? '')).toBe(200);
       sent.set(report.trace_id, recorded(recording));
     } finally {
       await target.stop();

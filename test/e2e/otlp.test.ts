@@ -1,20 +1,21 @@
 import { describe, expect, it } from 'vitest';
+import { startGrpcReceiver } from '../otel/grpc-receiver.ts';
 import type { Received } from '../otel/received.ts';
 import { startReceiver, unusedUrl } from '../otel/receiver.ts';
 import { startTarget } from '../targets/harness.ts';
-import { parseReport, runCli, verdicts } from './cli.ts';
+import { parseReport, runCli, startCli, verdicts } from './cli.ts';
 
 /* What a tracing backend gets of a run; the receiver stands in for it and decodes by the official .proto files. */
 
-const ENCODINGS = ['http/json', 'http/protobuf'] as const;
+const PROTOCOLS = ['http/json', 'http/protobuf', 'grpc'] as const;
 const PLAN = { kinds: ['sleep'], durations: [80], reps: 60, startS: 0.2, seconds: 30 } as const;
 
 const attributesOf = (span: Received | undefined): Readonly<Record<string, unknown>> =>
   (span?.['attributes'] ?? {}) as Readonly<Record<string, unknown>>;
 
-describe.concurrent.each(ENCODINGS)('a run exported as %s', (protocol) => {
+describe.concurrent.each(PROTOCOLS)('a run exported as %s', (protocol) => {
   it('is one trace: a root span with the blocks as its children, and metrics of the process', async () => {
-    const receiver = await startReceiver();
+    const receiver = await (protocol === 'grpc' ? startGrpcReceiver() : startReceiver());
     const target = await startTarget('asyncio', PLAN);
     try {
       const run = await runCli(
@@ -68,6 +69,51 @@ describe.concurrent('an endpoint that does not answer', () => {
       expect(run.stderr).toContain(endpoint);
     } finally {
       await target.stop();
+    }
+  });
+});
+
+describe.concurrent('an endpoint that takes a request and never answers', () => {
+  it.each(PROTOCOLS)('by %s is given up at Ctrl-C, and the report is out', async (protocol) => {
+    const receiver = await (protocol === 'grpc'
+      ? startGrpcReceiver({ hangs: true })
+      : startReceiver({ delay: Number.POSITIVE_INFINITY }));
+    const target = await startTarget('asyncio', PLAN);
+    try {
+      const args = ['attach', String(target.pid), '-d', '0', '--json', '--no-recording'];
+      const run = startCli([...args, '--otlp-endpoint', receiver.url, '--otlp-protocol', protocol]);
+      await receiver.arrival;
+      // The first ends the run, as --duration 0 has it; the second ends the waiting.
+      run.child.kill('SIGINT');
+      await run.said('still sending to the OTLP receiver; Ctrl-C gives up');
+      run.child.kill('SIGINT');
+      const ended = await run.ended;
+      expect(ended.signal).toBeNull();
+      expect(ended.code).toBe(1);
+      const report = parseReport(ended);
+      expect(verdicts(report)).toHaveLength(1);
+      expect(report.problems.join('\n')).toMatch(/OTLP: not delivered: \d+ of \d+ spans/);
+      expect(report.trace_url).toBeNull();
+    } finally {
+      await target.stop();
+      await receiver.close();
+    }
+  });
+
+  it('that is interrupted in the end of a run with a duration exits 130 with the whole report', async () => {
+    const receiver = await startReceiver({ delay: Number.POSITIVE_INFINITY });
+    const target = await startTarget('asyncio', PLAN);
+    try {
+      const args = ['attach', String(target.pid), '-d', '2', '--json', '--no-recording'];
+      const run = startCli([...args, '--otlp-endpoint', receiver.url]);
+      await run.said('still sending to the OTLP receiver');
+      run.child.kill('SIGINT');
+      const ended = await run.ended;
+      expect(ended.code).toBe(130);
+      expect(verdicts(parseReport(ended))).toHaveLength(1);
+    } finally {
+      await target.stop();
+      await receiver.close();
     }
   });
 });

@@ -29,21 +29,29 @@ export interface Gathered {
   spans(): Received[];
   metrics(): Received[];
   logs(): Received[];
+  /** Resolves when the first request has come in, whatever becomes of it. */
+  readonly arrival: Promise<void>;
   /** Resolves when `isEnough` holds, checked after each request. */
   until(isEnough: () => boolean): Promise<void>;
 }
 
-/** Gathers requests; null is one that left nothing to keep. */
+/** Gathers requests; null is one that left nothing to keep, such as one that is never answered. */
 export function gather(): Gathered & { add(request: ReceivedRequest | null): void } {
   const requests: ReceivedRequest[] = [];
   const waiting = new Set<() => void>();
+  let arrived = (): void => {};
+  const arrival = new Promise<void>((resolve) => {
+    arrived = resolve;
+  });
   const items = (signal: Signal, path: readonly [string, string, string]) =>
     requests
       .filter((request) => request.signal === signal && request.taken)
       .flatMap(({ body }) => itemsOf(body, path));
   return {
     requests,
+    arrival,
     add(request) {
+      arrived();
       if (request !== null) requests.push(request);
       for (const check of waiting) check();
     },

@@ -1,8 +1,11 @@
 import { execFile, spawn } from 'node:child_process';
 import { createHash } from 'node:crypto';
+import { once } from 'node:events';
 import { existsSync, readFileSync } from 'node:fs';
 import { mkdir, mkdtemp, rename, rm } from 'node:fs/promises';
+import { type IncomingMessage, get } from 'node:http';
 import { join } from 'node:path';
+import { text } from 'node:stream/consumers';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { promisify } from 'node:util';
 import { cacheFolder } from '../../environments.ts';
@@ -55,7 +58,9 @@ export interface Jaeger {
   readonly host: string;
   /** What the query port answers, as JSON. */
   query(path: string): Promise<unknown>;
-  /** Ends it, as an operator would unless told otherwise, and waits until it is gone; it takes up to ten seconds to close its store. */
+  /** The HTTP status at a URL. */
+  statusOf(url: string): Promise<number | undefined>;
+  /** Ends it, as an operator would unless told otherwise, and waits until it is gone. */
   stop(signal?: 'SIGTERM' | 'SIGKILL'): Promise<void>;
 }
 
@@ -67,8 +72,8 @@ export async function startJaeger(host: string, data: string): Promise<Jaeger> {
     stdio: ['ignore', 'ignore', 'pipe'],
   });
   let said = '';
-  child.stderr.setEncoding('utf8').on('data', (text: string) => {
-    said = (said + text).slice(-4000);
+  child.stderr.setEncoding('utf8').on('data', (more: string) => {
+    said = (said + more).slice(-4000);
   });
   const ended = new Promise<void>((resolve) => child.on('close', () => resolve()));
   const began = Date.now();
@@ -82,9 +87,10 @@ export async function startJaeger(host: string, data: string): Promise<Jaeger> {
   return {
     host,
     async query(path) {
-      const response = await fetch(`http://${host}:16686${path}`);
-      return (await response.json()) as unknown;
+      const { body } = await ask(`http://${host}:16686${path}`);
+      return JSON.parse(body) as unknown;
     },
+    statusOf: async (url) => (await ask(url)).status,
     async stop(signal = 'SIGTERM') {
       child.kill(signal);
       await ended;
@@ -94,8 +100,15 @@ export async function startJaeger(host: string, data: string): Promise<Jaeger> {
 
 async function isReady(host: string): Promise<boolean> {
   try {
-    return (await fetch(`http://${host}:13133/status`)).ok;
+    return (await ask(`http://${host}:13133/status`)).status === 200;
   } catch {
     return false;
   }
+}
+
+/** On a connection of its own: one that is kept alive makes Jaeger wait for it when it is to end. */
+async function ask(url: string): Promise<{ status: number | undefined; body: string }> {
+  const request = get(url, { agent: false });
+  const [response] = (await once(request, 'response')) as [IncomingMessage];
+  return { status: response.statusCode, body: await text(response) };
 }
