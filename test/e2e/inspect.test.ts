@@ -1,14 +1,13 @@
-import { once } from 'node:events';
 import { mkdtempSync, readdirSync, rmSync } from 'node:fs';
-import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterAll, afterEach, describe, expect, it } from 'vitest';
+import { afterAll, describe, expect, it } from 'vitest';
 import { findOpenInspector } from '../../collectors/node/inspector.ts';
 import { CdpConnection } from '../../src/platform/cdp.ts';
 import { listeningSockets } from '../../src/platform/sockets.ts';
 import { journalFolder } from '../../src/platform/undo-journal.ts';
 import {
+  freePort,
   type Inspected,
   isBeingProfiled,
   remains,
@@ -26,13 +25,13 @@ const env = { XDG_STATE_HOME: state };
 afterAll(() => rmSync(state, { recursive: true, force: true }));
 
 const stops: (() => Promise<void>)[] = [];
-afterEach(async () => {
-  for (const stop of stops.splice(0)) await stop();
+afterAll(async () => {
+  for (const stop of stops) await stop();
 });
 
 async function inspected(...args: Parameters<typeof startInspected>): Promise<Inspected> {
   const target = await startInspected(...args);
-  stops.push(target.stop);
+  stops.push(() => target.stop());
   return target;
 }
 
@@ -51,9 +50,9 @@ const inspect = (pid: number, ...more: string[]): CliRun =>
 const reasons = (run: Ended): (string | null)[] =>
   parseReport(run).collectors.map(({ reason }) => reason);
 
-const journals = (): string[] => {
+const journals = (pid: number): string[] => {
   try {
-    return readdirSync(journalFolder(env));
+    return readdirSync(journalFolder(env)).filter((name) => name.startsWith(`${pid}-`));
   } catch {
     return [];
   }
@@ -96,14 +95,14 @@ describe.each(await nodes())('an inspector of Node $version, opened by trace', (
       ]),
     );
     expect(await remains(target)).toEqual(before);
-    expect(journals()).toEqual([]);
+    expect(journals(target.pid)).toEqual([]);
     // Listed first, done afterwards.
     expect(ended.stderr).toMatch(
       /--inspect changes pid \d+[^]*SIGUSR1 to pid[^]*close the inspector/,
     );
   });
 
-  it.each<Surroundings>(['process', 'noProcess', 'require', 'timers', 'frozen'])(
+  it.concurrent.each<Surroundings>(['process', 'noProcess', 'require', 'timers', 'frozen'])(
     'works and leaves nothing in a program whose surroundings were changed: %s',
     async (surroundings) => {
       const target = await inspected(surroundings, { node: path });
@@ -128,7 +127,7 @@ describe.each(await nodes())('an inspector of Node $version, opened by trace', (
     expect(ended.code).toBe(0);
   });
 
-  it.each([
+  it.concurrent.each([
     ['--frozen-intrinsics'],
     ['--inspect-port=0'],
     ['--disallow-code-generation-from-strings'],
@@ -141,8 +140,12 @@ describe.each(await nodes())('an inspector of Node $version, opened by trace', (
   });
 
   it('works in an ES module, and can be opened and closed many times', async () => {
-    const target = await startTarget('node-http', { runtime: path, seconds: 120 });
-    stops.push(target.stop);
+    const target = await startTarget('node-http', {
+      runtime: path,
+      runtimeFlags: [`--inspect-port=${await freePort()}`],
+      seconds: 120,
+    });
+    stops.push(() => target.stop());
     for (let round = 0; round < 3; round++) {
       const { metrics } = parseReport(await inspect(target.pid, '-d', '1').ended);
       expect(Object.keys(metrics)).toContain('v8js.memory.heap.used');
@@ -159,7 +162,7 @@ describe('an inspector that trace did not open', () => {
     expect(Object.keys(metrics)).toContain('v8js.memory.heap.used');
     expect(await findOpenInspector(target.pid)).toEqual(found);
     expect(await remains(target)).toEqual(before);
-    expect(journals()).toEqual([]);
+    expect(journals(target.pid)).toEqual([]);
   });
 });
 
@@ -172,7 +175,7 @@ describe('an inspection', () => {
     run.child.kill('SIGINT');
     expect((await run.ended).code).toBe(130);
     expect(await remains(target)).toEqual(before);
-    expect(journals()).toEqual([]);
+    expect(journals(target.pid)).toEqual([]);
   });
 
   it('leaves the inspector to a debugger that came meanwhile, and cleanup closes it when that has gone', async () => {
@@ -195,7 +198,7 @@ describe('an inspection', () => {
     const cleaned = await runCli(['cleanup', String(target.pid)], { env });
     expect(cleaned.code).toBe(0);
     expect(await remains(target)).toEqual(before);
-    expect(journals()).toEqual([]);
+    expect(journals(target.pid)).toEqual([]);
   });
 
   it('does not hold the loop of the target when trace is stopped, and goes on afterwards', async () => {
@@ -239,17 +242,18 @@ describe('an inspection', () => {
     expect(listeningSockets(target.pid)).toEqual([]);
   });
 
-  it('of a second process waits for its port, and says who has it', async () => {
-    const server = createServer();
-    server.listen(0, '127.0.0.1');
-    await once(server, 'listening');
-    const address = server.address();
-    const port = typeof address === 'object' && address !== null ? address.port : 0;
-    stops.push(() => new Promise((resolve) => server.close(() => resolve())));
-    const target = await inspected('plain', { flags: [`--inspect-port=${port}`] });
-    const ended = await inspect(target.pid, '-d', '1').ended;
-    expect(reasons(ended).join()).toContain(`is taken by pid ${process.pid}`);
-    expect(target.errors()).toBe('');
+  it('of two processes that want the same port is one after the other, and who has it is said', async () => {
+    const flags = [`--inspect-port=${await freePort()}`];
+    const [one, other] = [await inspected('plain', { flags }), await inspected('plain', { flags })];
+    const first = inspect(one.pid, '-d', '20');
+    await profiled(one, first);
+    const second = await inspect(other.pid, '-d', '1').ended;
+    expect(reasons(second).join()).toContain(`is taken by pid ${one.pid} (node)`);
+    expect(other.errors()).toBe('');
+    first.child.kill('SIGINT');
+    await first.ended;
+    const third = parseReport(await inspect(other.pid, '-d', '1').ended);
+    expect(Object.keys(third.metrics)).toContain('v8js.memory.heap.used');
   });
 
   it('is refused, and nothing is done, where its journal cannot be written', async () => {
@@ -263,7 +267,7 @@ describe('an inspection', () => {
 
   it('is refused for what is not Node, which is watched all the same', async () => {
     const target = await startTarget('asyncio', { seconds: 60 });
-    stops.push(target.stop);
+    stops.push(() => target.stop());
     const ended = await inspect(target.pid, '-d', '1').ended;
     expect(reasons(ended)).toContain('--inspect: it does not run Node (python)');
     expect(ended.code).toBe(0);

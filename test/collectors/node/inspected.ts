@@ -1,5 +1,7 @@
 import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
 import { readdirSync, readFileSync } from 'node:fs';
+import { createServer } from 'node:net';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { listeningSockets } from '../../../src/platform/sockets.ts';
@@ -31,7 +33,13 @@ export async function startInspected(
   surroundings: Surroundings = 'plain',
   options: { readonly node?: string; readonly flags?: readonly string[] } = {},
 ): Promise<Inspected> {
-  const args = [...(options.flags ?? []), PROGRAM, surroundings];
+  // A port of its own: the default one may be another's on a machine on which several things are tested.
+  const args = [
+    `--inspect-port=${await freePort()}`,
+    ...(options.flags ?? []),
+    PROGRAM,
+    surroundings,
+  ];
   const child = spawn(options.node ?? process.execPath, args, { stdio: ['pipe', 'pipe', 'pipe'] });
   const { pid } = child;
   if (pid === undefined) throw new Error('the program did not start');
@@ -58,6 +66,16 @@ export async function startInspected(
       await exited;
     },
   };
+}
+
+/** A port of loopback that nobody has at the moment. */
+export async function freePort(): Promise<number> {
+  const server = createServer().listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const address = server.address();
+  server.close();
+  await once(server, 'close');
+  return typeof address === 'object' && address !== null ? address.port : 0;
 }
 
 /** Everything of an inspection that shows from outside and inside. */
