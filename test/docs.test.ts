@@ -85,6 +85,7 @@ describe('flags', () => {
     for (const path of [
       'README.md',
       'docs/attach.md',
+      'docs/jaeger.md',
       'docs/doctor.md',
       'docs/cleanup.md',
       'docs/architecture.md',
