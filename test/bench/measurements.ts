@@ -77,11 +77,12 @@ export function table(head: readonly string[], rows: readonly (readonly string[]
   return [line(head), line(head.map(() => '---')), ...rows.map(line)].join('\n');
 }
 
-/** Prints a section and puts it into a page of docs/ in the place of its predecessor. */
+/** Prints a section and puts it into a page of docs/ in the place of its predecessor; a new one goes to the end, or to the front. */
 export function publish(
   title: string,
   body: string,
   name: keyof typeof PAGES = 'measurements.md',
+  place: 'first' | 'last' = 'last',
 ): void {
   const [cpu] = cpus();
   const when = `${new Date().toISOString().slice(0, 10)}, commit ${commit()}; ${cpus().length} cores (${cpu?.model.trim() ?? '?'}), Linux ${release()}, Node ${process.versions.node}.`;
@@ -93,8 +94,9 @@ export function publish(
   const [preface = '', ...sections] = page.split(/^(?=## )/m);
   const kept = sections.map((text) => text.trimEnd());
   const at = kept.findIndex((text) => text.startsWith(`## ${title}\n`));
-  if (at === -1) kept.push(section.trimEnd());
-  else kept[at] = section.trimEnd();
+  if (at !== -1) kept[at] = section.trimEnd();
+  else if (place === 'first') kept.unshift(section.trimEnd());
+  else kept.push(section.trimEnd());
   writeFileSync(path, `${[preface.trimEnd(), ...kept].join('\n\n')}\n`);
 }
 

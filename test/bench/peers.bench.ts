@@ -2,6 +2,7 @@ import { it } from 'vitest';
 import type { Running } from '../targets/harness.ts';
 import { type AskedRow, ask, watch, WATCH_S, type WatchRow } from './peers/watch.ts';
 import { installPeers } from './peers/install.ts';
+import { glanceTable } from './peers/glance.ts';
 import { enterNamespace } from './peers/namespace.ts';
 import {
   askedTable,
@@ -156,12 +157,15 @@ it('tools that start the target', async () => {
   publish('Tools that need a restart', starterTable(await reports(), await starts()), PAGE);
 });
 
-it('what is compared, and where trace is worse', async () => {
+it('at a glance, and where trace is worse', async () => {
   const rows = {
     watched: await watched(),
+    asked: await askedRows(),
     work: { python: await work('python'), node: await work('node') },
     pauses: { python: await pauses('python'), node: await pauses('node') },
+    starts: await starts(),
   };
-  publish('What is compared', comparedTable(peers, rows.watched), PAGE);
-  publish('Where trace is worse', worseList(rows), PAGE);
+  publish('Where trace is worse', worseList(rows), PAGE, 'first');
+  publish('At a glance', glanceTable(rows), PAGE, 'first');
+  publish('What is compared', comparedTable(peers, rows.watched), PAGE, 'first');
 });

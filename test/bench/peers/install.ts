@@ -70,7 +70,11 @@ function checked(path: string, args: readonly string[], known?: string): Peer {
   if (run.status !== 0) {
     const line = said.trim().split('\n')[0] ?? '';
     const why = run.error?.message ?? line.slice(line.indexOf(': ') + 2);
-    return { version: known ?? '?', path: null, reason: why.replaceAll(path, 'the program') };
+    return {
+      version: known ?? '?',
+      path: null,
+      reason: why.replaceAll(path, 'the program').replaceAll('`', "'"),
+    };
   }
   return { version: known ?? /\d+(\.\d+)+/.exec(said)?.[0] ?? '?', path, reason: null };
 }

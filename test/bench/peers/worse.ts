@@ -1,22 +1,17 @@
 import { median } from '../../../src/core/statistics.ts';
 import { milliseconds, percent } from '../measurements.ts';
-import { type ByRuntime, groupBy, RUNTIME_NAMES, sum, type Watched } from './pages.ts';
-import { AA, type PauseSlot, pooled, type WorkRow } from './rounds.ts';
+import { groupBy, RUNTIME_NAMES, sum, type Watched } from './pages.ts';
+import type { AllRows } from './glance.ts';
+import { AA, pooled, type WorkRow } from './rounds.ts';
 import type { Runtime } from './tools.ts';
 
 /* The section that says where trace is behind, out of the same rows as the tables. */
-
-interface AllRows {
-  readonly watched: readonly Watched[];
-  readonly work: ByRuntime<WorkRow>;
-  readonly pauses: ByRuntime<PauseSlot>;
-}
 
 /** What no measurement shows. */
 const BY_NATURE = [
   'There is no command that says where a process is at this moment, and no flame graph: py-spy, Austin and 0x have them.',
   'Native frames (C extensions, libuv) are not read; `py-spy record --native` and `perf record` do.',
-  'A Node target without an inspector gets no function, only blocks and their lengths; as a rule none is open.',
+  'A Node target without an inspector gets no function, only blocks and their lengths; 0x and clinic flame name it, in a server started under them.',
 ];
 
 /** Every measure above in which a tool that attaches was ahead of trace. */
@@ -31,7 +26,9 @@ export function worseList({ watched, work, pauses }: AllRows): string {
     lines.push(...worseWatched(group, where));
   }
   for (const runtime of ['python', 'node'] as const) {
-    lines.push(...worseOf(workLevels(work[runtime]), `${RUNTIME_NAMES[runtime]}: throughput lost`));
+    const gained = (lost: number): string => percent(-lost, 2);
+    const losses = workLosses(work[runtime]);
+    lines.push(...worseOf(losses, `${RUNTIME_NAMES[runtime]}: change of throughput`, gained));
     const delays = groupBy(pauses[runtime], ({ arm }) => arm).map(
       ([arm, slots]): [string, number] => [arm, pooled(slots).p99 * 1e3],
     );
@@ -43,7 +40,8 @@ export function worseList({ watched, work, pauses }: AllRows): string {
   return `${intro}\n\n${lines.map((line) => `- ${line}`).join('\n')}`;
 }
 
-function workLevels(rows: readonly WorkRow[]): [string, number][] {
+/** How much less is done, by arm. */
+function workLosses(rows: readonly WorkRow[]): [string, number][] {
   return Object.keys(rows[0] ?? {}).map((arm) => [
     arm,
     -sum(rows.map((row) => row[arm]?.wall ?? 0)) / Math.max(1, rows.length),
