@@ -102,8 +102,8 @@ const TOUCHES: readonly {
     except: 'src/platform/cdp.ts',
   },
   {
-    what: 'evaluates through workers of the target',
-    pattern: /NodeWorker\.sendMessageToWorker/,
+    what: 'reaches for workers of the target, which crashes it (docs/decisions/0009)',
+    pattern: /['"`]NodeWorker\./,
   },
   {
     what: 'evaluates in the target',

@@ -44,6 +44,8 @@ const RENEW_EVERY: Seconds = 0.4;
 /** Node opens it within 0.2 s; a loop that blocks when the signal comes opens it afterwards. */
 const OPENS_WITHIN: Seconds = 3;
 const LOOK_EVERY: Seconds = 0.01;
+/** Where the text of the agent can be read, below the package. */
+const AGENT_FILE = 'dist/collectors/node/agent.js';
 /** A guardian that was killed is replaced this often; who kills more of them wants none. */
 const GUARDIANS = 3;
 /** Taking up what an earlier trace left. */
@@ -207,7 +209,7 @@ function plan(pid: number, open: OpenInspector | null, port: number | null): rea
           `SIGUSR1 to pid ${pid}: Node opens its inspector ${where} and says so on its standard error`,
         ]
       : [`connect to its inspector, which is open already on port ${open.port} and stays so`]),
-    'evaluate an agent (docs/cleanup.md shows it): a lease, an observer of garbage collections; nothing global',
+    `evaluate an agent (all of it: ${AGENT_FILE}): a lease, an observer of garbage collections; nothing global`,
     `start V8's CPU profiler, ${Math.round(1 / FINE_INTERVAL)} samples a second: holds its loop for about ${hold} ms`,
     'call the agent once a second: sizes of its heap, pauses of the garbage collector',
     open === null

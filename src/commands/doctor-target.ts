@@ -1,4 +1,5 @@
 import { findOpenInspector } from '../../collectors/node/inspector.ts';
+import { judgeOpening } from '../../collectors/node/refusal.ts';
 import { CELL, type SamplerPlan } from '../../collectors/sampler/messages.ts';
 import { openNodeAdapter } from '../../collectors/sampler/node-adapter.ts';
 import { openPythonAdapter } from '../../collectors/sampler/python-adapter.ts';
@@ -100,7 +101,7 @@ async function loopChecks({ target }: FoundTarget, runtime: Runtime): Promise<re
   const opened = (runtime.name === 'python' ? openPythonAdapter : openNodeAdapter)(
     planFor(target, runtime.name),
   );
-  const stacks = await stackCheck(target.pid, runtime.name, opened.ok ? null : opened);
+  const stacks = await stackCheck(target, runtime, opened.ok ? null : opened);
   if (!opened.ok) {
     const { reason, remedy } = opened;
     return [{ name: 'target-loop', status: 'missing', detail: reason, remedy }, stacks];
@@ -131,11 +132,11 @@ function planFor(
 }
 
 async function stackCheck(
-  pid: number,
-  runtime: 'python' | 'node',
+  target: FoundTarget['target'],
+  runtime: Runtime,
   refusal: { readonly reason: string; readonly remedy: string | null } | null,
 ): Promise<Check> {
-  if (runtime === 'python') {
+  if (runtime.name === 'python') {
     if (refusal === null) return passed('target-stacks', 'Python frames, read from memory');
     return {
       name: 'target-stacks',
@@ -144,7 +145,7 @@ async function stackCheck(
       remedy: refusal.remedy,
     };
   }
-  const result = await findOpenInspector(pid);
+  const result = await findOpenInspector(target.pid);
   if (result.ok) {
     const { port, version } = result.inspector;
     return passed(
@@ -152,10 +153,20 @@ async function stackCheck(
       `open on its port ${port} (Node ${version}): stacks by V8's profiler`,
     );
   }
+  // What --inspect would decide; nothing is opened here.
+  const opening = judgeOpening(target, runtime, { force: false });
+  if (opening.ok) {
+    return {
+      name: 'target-inspector',
+      status: 'limited',
+      detail: `no stacks: ${result.reason}; --inspect can open it for a run`,
+      remedy: `trace attach ${target.pid} --inspect`,
+    };
+  }
   return {
     name: 'target-inspector',
     status: 'missing',
-    detail: `no stacks: ${result.reason}`,
-    remedy: result.remedy,
+    detail: `no stacks: ${result.reason}, and --inspect would not open it: ${opening.reason}`,
+    remedy: opening.remedy,
   };
 }

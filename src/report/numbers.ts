@@ -22,6 +22,36 @@ export function numberLines(report: Report): NumberLine[] {
     ...(process === '' ? [] : [{ label: 'process', text: process }]),
     ...(threads === '' ? [] : [{ label: 'threads', text: threads }]),
     ...loopLines(report),
+    ...heapLines(report),
+  ];
+}
+
+/** The spaces of V8 that an application fills; the others hold code and V8 itself. */
+const HEAP_SPACES = ['old_space', 'new_space', 'large_object_space'] as const;
+
+/** V8's heap in one line and its collector in another, where they were read. */
+function heapLines(report: Report): NumberLine[] {
+  const used = seriesOf(report, METRIC.heapUsed);
+  if (used.length === 0) return [];
+  const total = (of: (series: SeriesSummary) => number | null): number =>
+    used.reduce((sum, series) => sum + (of(series) ?? 0), 0);
+  const spaces = HEAP_SPACES.flatMap((name) => {
+    const space = used.find(({ attributes }) => attributes[ATTR.heapSpace] === name);
+    return space === undefined ? [] : [`${name} ${change(space, formatBytes)}`];
+  });
+  const limit = seriesOf(report, METRIC.heapLimit)[0]?.last;
+  const [first, last] = [total((s) => s.first), total((s) => s.last)].map(formatBytes);
+  const heap = sentence([
+    `in use ${first === last ? last : `${first} → ${last}`}${typeof limit === 'number' ? ` of at most ${formatBytes(limit)}` : ''}`,
+    ...spaces,
+  ]);
+  const pauses = seriesOf(report, METRIC.gcDuration).map(
+    ({ attributes, count, max }) =>
+      `${formatCount(count)} ${outside(String(attributes[ATTR.gcType]), 20)}, longest ${formatSeconds(max)}`,
+  );
+  return [
+    { label: 'V8 heap', text: heap },
+    { label: 'V8 GC', text: pauses.length === 0 ? 'no collection' : pauses.join('; ') },
   ];
 }
 

@@ -304,10 +304,12 @@ describe('trace doctor, of a process', () => {
   const idle = "console.log(''); setInterval(() => {}, 1e3)";
 
   it('says what attach would see of a Node process, and whether an inspector is open', async () => {
-    const closed = doctor([(await start(process.execPath, ['-e', idle])).pid]).checks;
+    const closed = doctor([
+      (await start(process.execPath, ['--inspect-port=0', '-e', idle])).pid,
+    ]).checks;
     expect(closed['target-runtime']?.detail).toContain(`node ${process.versions.node}`);
     expect(closed['target-inspector']).toMatchObject({
-      status: 'missing',
+      status: 'limited',
       remedy: expect.stringContaining('--inspect'),
     });
     if (closed['target-memory']?.status === 'ok')
