@@ -1,5 +1,5 @@
 import { spawnSync } from 'node:child_process';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import {
   installPackages,
   interpreters,
@@ -37,27 +37,39 @@ export type Peers = Readonly<Record<PeerName, Peer>> & {
 /** Installs what is missing; minutes the first time, nothing after that. */
 export async function installPeers(): Promise<Peers> {
   const python = interpreters()[0]?.path;
-  const { bin } = await pythonEnvironment(['py-spy', 'austin-dist'], python, PINS);
-  const three = await pythonEnvironment(['austin-dist'], python, AUSTIN_3_PINS);
-  const newest = checked(join(bin, 'austin'), ['-V']);
-  const clinic = await keptFolder(`clinic-${CLINIC}`, (folder) =>
-    installPackages(folder, [`clinic@${CLINIC}`]),
-  );
-  const zeroX = await keptFolder(`0x-${ZERO_X}`, (folder) =>
-    installPackages(folder, [`0x@${ZERO_X}`]),
-  );
-  const npmBin = (folder: string, name: string): string =>
-    join(folder, 'node_modules', '.bin', name);
+  const fromPip = (name: string, program: string, pins: string, args: readonly string[]) =>
+    tried(async () => {
+      const { bin } = await pythonEnvironment([name], python, pins);
+      return checked(join(bin, program), args);
+    });
+  const fromNpm = (name: string, version: string): Promise<Peer> =>
+    tried(async () => {
+      const folder = await keptFolder(`${name}-${version}`, (making) =>
+        installPackages(making, [`${name}@${version}`]),
+      );
+      return checked(join(folder, 'node_modules', '.bin', name), ['--version'], version);
+    });
+  const newest = await fromPip('austin-dist', 'austin', PINS, ['-V']);
+  const three = await fromPip('austin-dist', 'austin', AUSTIN_3_PINS, ['-V']);
   return {
-    'py-spy': checked(join(bin, 'py-spy'), ['--version']),
+    'py-spy': await fromPip('py-spy', 'py-spy', PINS, ['--version']),
     // The parser here reads Austin 3's text; 4 writes a binary form.
-    austin: withNote(checked(join(three.bin, 'austin'), ['-V']), newest),
-    austinFolder: newest.path === null ? three.bin : bin,
-    blocksnoop: await blocksnoop(newest),
-    perf: await perf(),
-    clinic: checked(npmBin(clinic, 'clinic'), ['--version'], CLINIC),
-    '0x': checked(npmBin(zeroX, '0x'), ['--version'], ZERO_X),
+    austin: withNote(three, newest),
+    austinFolder: dirname(newest.path ?? three.path ?? ''),
+    blocksnoop: await tried(() => blocksnoop(newest)),
+    perf: await tried(perf),
+    clinic: await fromNpm('clinic', CLINIC),
+    '0x': await fromNpm('0x', ZERO_X),
   };
+}
+
+async function tried(make: () => Promise<Peer>): Promise<Peer> {
+  try {
+    return await make();
+  } catch (error) {
+    const reason = error instanceof Error ? error.message : String(error);
+    return { version: '?', path: null, reason: `not installed: ${reason.split('\n')[0] ?? ''}` };
+  }
 }
 
 /** Asks a program for its version: what it says, or why it does not start. */
@@ -104,11 +116,6 @@ async function blocksnoop(newestAustin: Peer): Promise<Peer> {
 async function perf(): Promise<Peer> {
   if (process.getuid?.() !== 0 || !canRun('unshare', '--mount', 'true'))
     return { version: '?', path: null, reason: 'needs root, for tracepoints' };
-  try {
-    const found = await program('perf');
-    return checked(found.isWanted ? found.path() : await install('perf'), ['--version']);
-  } catch (error) {
-    const reason = error instanceof Error ? error.message : String(error);
-    return { version: '?', path: null, reason };
-  }
+  const found = await program('perf');
+  return checked(found.isWanted ? found.path() : await install('perf'), ['--version']);
 }
