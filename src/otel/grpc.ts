@@ -124,7 +124,7 @@ class Grpc implements Transport {
       const outcome = refusalByStatus(status, { target: this.#target, said: '', retryAfter: null });
       // A proxy may speak for a receiver that is away; anything else is somebody who does not know gRPC.
       if (outcome.kind === 'busy' || status === 401 || status === 403) return outcome;
-      return { kind: 'refused', ...otherProtocol(this.#target, false) };
+      return { kind: 'unanswered', ...otherProtocol(this.#target, this.#answered) };
     }
     const answer = { body: unframe(call), contentType: 'application/x-protobuf' };
     const outcome = grpcOutcome({ ...headers, ...trailers }, answer);

@@ -3,6 +3,7 @@ import { encodeProtobuf } from '../core/otlp-protobuf.ts';
 import type { OtlpPayload } from '../core/otlp-types.ts';
 import { printable } from '../core/text.ts';
 import type { Seconds } from '../core/types.ts';
+import { join } from './abort.ts';
 import { type Signal, type SignalTarget, displayUrl } from './environment.ts';
 import { openTransport } from './open-transport.ts';
 import { partialSuccess } from './partial-success.ts';
@@ -151,9 +152,13 @@ export class Sender<T> {
     // Up to half more, so that many clients of one receiver do not return together.
     const seconds = Math.min(asked ?? own * (1 + Math.random() / 2), LONGEST_PAUSE);
     if (deadline.aborted) return false;
-    const signal = asked === null ? AbortSignal.any([closing, deadline]) : deadline;
-    if (signal.aborted) return this.#shortPause();
-    await sleep(seconds * 1e3, undefined, { signal }).catch(() => {});
+    const joined = join(asked === null ? [closing, deadline] : [deadline]);
+    try {
+      if (joined.signal.aborted) return await this.#shortPause();
+      await sleep(seconds * 1e3, undefined, { signal: joined.signal }).catch(() => {});
+    } finally {
+      joined.release();
+    }
     return !deadline.aborted;
   }
 

@@ -3,6 +3,7 @@ import { request as httpsRequest } from 'node:https';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { rootSpanId } from '../core/otlp-encode.ts';
 import type { Bytes, Seconds } from '../core/types.ts';
+import { join } from './abort.ts';
 import type { TlsSettings } from './tls.ts';
 
 /**
@@ -41,15 +42,20 @@ export async function jaegerLink(options: {
   const base = new URL(receiver.url.origin);
   base.port = JAEGER_UI_PORT;
   const query = new URL(`/api/traces/${traceId}`, base);
-  const signal = AbortSignal.any([options.signal, AbortSignal.timeout(LINK_LIMIT * 1e3)]);
+  const joined = join([options.signal], LINK_LIMIT);
+  const { signal } = joined;
   const link = new URL(`/trace/${traceId}`, base).href;
   let hasPart = false;
-  while (!signal.aborted) {
-    const seen = await look(query, { tls: receiver.tls, traceId, signal });
-    if (seen === 'whole') return link;
-    if (seen === 'part') hasPart = true;
-    else if (seen === 'no jaeger') break;
-    await sleep(BETWEEN_LOOKS * 1e3, undefined, { signal }).catch(() => {});
+  try {
+    while (!signal.aborted) {
+      const seen = await look(query, { tls: receiver.tls, traceId, signal });
+      if (seen === 'whole') return link;
+      if (seen === 'part') hasPart = true;
+      else if (seen === 'no jaeger') break;
+      await sleep(BETWEEN_LOOKS * 1e3, undefined, { signal }).catch(() => {});
+    }
+  } finally {
+    joined.release();
   }
   return hasPart ? link : null;
 }
@@ -63,8 +69,9 @@ function look(
 ): Promise<Look> {
   return new Promise((resolve) => {
     const send = query.protocol === 'https:' ? httpsRequest : httpRequest;
-    const limited = AbortSignal.any([signal, AbortSignal.timeout(LOOK_LIMIT * 1e3)]);
-    const request = send(query, { agent: false, signal: limited, ...tls }, (response) => {
+    const limited = join([signal], LOOK_LIMIT);
+    const settings = { agent: false, signal: limited.signal, ...tls } as const;
+    const request = send(query, settings, (response) => {
       let text = '';
       const judge = () => resolve(judged(response.statusCode ?? 0, text, traceId));
       response.setEncoding('latin1').on('data', (chunk: string) => {
@@ -77,6 +84,7 @@ function look(
       response.on('error', () => resolve('no jaeger'));
     });
     request.on('error', () => resolve('no jaeger'));
+    request.on('close', () => limited.release());
     request.end();
   });
 }

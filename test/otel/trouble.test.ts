@@ -1,5 +1,6 @@
-import { once } from 'node:events';
+import { type EventEmitter, once } from 'node:events';
 import { mkdtempSync, writeFileSync } from 'node:fs';
+import { createServer as createHttp2Server } from 'node:http2';
 import { createServer as createHttpsServer } from 'node:https';
 import { type AddressInfo, type Server, createServer } from 'node:net';
 import { tmpdir } from 'node:os';
@@ -39,7 +40,9 @@ async function warningsFrom(
   return report.warnings;
 }
 
-async function listen(server: Server): Promise<string> {
+async function listen(
+  server: Pick<Server, 'listen' | 'address' | 'close'> & EventEmitter,
+): Promise<string> {
   server.listen(0, '127.0.0.1');
   await once(server, 'listening');
   closers.push(async () => {
@@ -68,6 +71,33 @@ describe('the wrong protocol for a port', () => {
       `OTLP receiver ${url} is not sent to: it does not speak gRPC; use --otlp-protocol http/protobuf, or the port for gRPC (usually 4317)`,
       LOST,
     ]);
+  });
+
+  it('is named once for gRPC at a port for HTTP/2 that is no gRPC', async () => {
+    const server = createHttp2Server((_, response) => {
+      response.writeHead(404, { 'content-type': 'text/html' });
+      response.end('<h1>Not found</h1>');
+    });
+    const address = await listen(server);
+    expect(await warningsFrom(`http://${address}`, to('grpc'))).toEqual([
+      `OTLP receiver http://${address} is not sent to: it does not speak gRPC; use --otlp-protocol http/protobuf, or the port for gRPC (usually 4317)`,
+      LOST,
+    ]);
+  });
+
+  it('is not thought of where a proxy says that the receiver is away', async () => {
+    let asked = 0;
+    const server = createHttp2Server((_, response) => {
+      asked++;
+      response.writeHead(503, { 'content-type': 'text/html' });
+      response.end();
+    });
+    const address = await listen(server);
+    const sink = sinkTo(`http://${address}`, to('grpc'));
+    sink.write(blocked());
+    const { warnings } = await sink.close();
+    expect(warnings[0]).toContain('answers HTTP 503; trying again');
+    expect(asked).toBe(5);
   });
 
   it('is named once for gRPC at a port for HTTP with TLS', async () => {
