@@ -13,7 +13,9 @@ const held = [];
 const PERIOD_S = 20;
 const CHUNK = 64 * 1024;
 
-const listener = createServer((socket) => (what === 'memory' ? remember(socket) : socket.end()));
+const listener = createServer((socket) =>
+  what === 'memory' ? remember(socket) : socket.destroy(),
+);
 await new Promise((resolve) => listener.listen(0, '127.0.0.1', resolve));
 const { port } = listener.address();
 let own = null;
