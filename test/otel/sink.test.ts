@@ -129,13 +129,19 @@ describe('a receiver that misbehaves', () => {
     expect(server.requests.map((request) => request.status)).toEqual([status, status, 200]);
   });
 
-  it('is not asked again before its Retry-After is over, even at the end of a run', async () => {
-    const server = await receiver({ failures: { count: 1, status: 503, retryAfter: '30' } });
-    const sink = sinkTo(server.url, {}, { closeTimeout: 0.3 });
-    sink.write(blocked());
-    expect(await sink.close()).toMatchObject({ sent: 0, dropped: 1 });
-    expect(server.requests).toHaveLength(1);
-  });
+  it.each([
+    [429, 'seconds', '30'],
+    [503, 'a date', new Date(Date.now() + 60_000).toUTCString()],
+  ])(
+    'that answers %i with %s is not asked again before, even at the end of a run',
+    async (status, _, retryAfter) => {
+      const server = await receiver({ failures: { count: 1, status, retryAfter } });
+      const sink = sinkTo(server.url, {}, { closeTimeout: 0.3 });
+      sink.write(blocked());
+      expect(await sink.close()).toMatchObject({ sent: 0, dropped: 1 });
+      expect(server.requests).toHaveLength(1);
+    },
+  );
 
   it.each([400, 401, 500])('is not asked again after %i', async (status) => {
     const server = await receiver({ failures: { count: 9, status } });

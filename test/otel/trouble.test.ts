@@ -157,14 +157,15 @@ describe.each(PROTOCOLS)('a certificate, for %s', (protocol) => {
     ]);
   });
 
-  it('for another host is named once, with what to do', async () => {
-    const tls = makeCertificate({ name: 'other.example' });
+  it.each([
+    [{ name: 'other.example' }, 'ERR_TLS_CERT_ALTNAME_INVALID; name the host as'],
+    [{ name: '127.0.0.1', days: -1 }, 'CERT_HAS_EXPIRED; renew its certificate'],
+  ])('of %j is named once, with what to do', async (what, said) => {
+    const tls = makeCertificate(what);
     const { url } = closing(await startGrpcReceiver({ tls }));
     const env = { ...to(protocol), OTEL_EXPORTER_OTLP_CERTIFICATE: trusted(tls.cert) };
     const [first, ...others] = await warningsFrom(url, env);
-    expect(first).toContain(
-      'is not sent to: its certificate is wrong: ERR_TLS_CERT_ALTNAME_INVALID; name the host as',
-    );
+    expect(first).toContain(`is not sent to: its certificate is wrong: ${said}`);
     expect(others).toEqual([LOST]);
   });
 });
