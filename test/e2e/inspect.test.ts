@@ -1,3 +1,4 @@
+import { once } from 'node:events';
 import { mkdtempSync, readdirSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -15,6 +16,7 @@ import {
   type Surroundings,
 } from '../collectors/node/inspected.ts';
 import { nodes } from '../environments.ts';
+import { start } from '../platform/processes.ts';
 import { startTarget } from '../targets/harness.ts';
 import { type CliRun, type Ended, parseReport, runCli, startCli } from './cli.ts';
 
@@ -151,6 +153,23 @@ describe.each(await nodes())('an inspector of Node $version, opened by trace', (
       expect(Object.keys(metrics)).toContain('v8js.memory.heap.used');
       expect(listeningSockets(target.pid).map(({ port }) => port)).toEqual([target.port]);
     }
+  });
+});
+
+describe.each(await nodes())('worker threads of Node $version that come and go', ({ path }) => {
+  it('are left alone, and live through an inspection of their process', async () => {
+    const { pid, child } = await start(path, [
+      `--inspect-port=${await freePort()}`,
+      join(import.meta.dirname, '..', 'collectors', 'node', 'fixtures', 'coming-and-going.mjs'),
+    ]);
+    for (let round = 0; round < 3; round++) {
+      const { metrics } = parseReport(await inspect(pid, '-d', '1').ended);
+      expect(Object.keys(metrics)).toContain('v8js.memory.heap.used');
+    }
+    const told = once(child.stdout ?? child, 'data') as Promise<[Buffer]>;
+    child.kill('SIGUSR2');
+    expect(Number((await told)[0].toString())).toBeGreaterThan(10);
+    expect(listeningSockets(pid)).toEqual([]);
   });
 });
 
