@@ -65,11 +65,11 @@ export class NodeInspector {
 
   async #open(target: ProcessTarget, runtime: Runtime): Promise<StackSource | Unavailable> {
     const { inspect, maxPause } = this.#options;
-    const [{ Inspection: Opener }, { heapCollector }] = await Promise.all([
-      import('../../collectors/node/inspection.ts'),
+    const [{ openInspection }, { heapCollector }] = await Promise.all([
+      import('../../collectors/node/open-inspection.ts'),
       import('../../collectors/node/heap.ts'),
     ]);
-    const opened = await Opener.open({
+    const opened = await openInspection({
       target,
       runtime,
       force: inspect === 'force',

@@ -57,6 +57,14 @@ export function journalFolder(env: Readonly<Record<string, string | undefined>>)
   return join(stateDirectory(env), FOLDER);
 }
 
+/** Where the journal of one process is. */
+export function journalPath(
+  folder: string,
+  { pid, startTicks }: Pick<ProcessTarget, 'pid' | 'startTicks'>,
+): string {
+  return join(folder, `${pid}-${startTicks}.json`);
+}
+
 /** A journal under way. */
 export class UndoJournal {
   readonly path: string;
@@ -77,7 +85,7 @@ export class UndoJournal {
     what: Pick<UndoEntry, 'opens' | 'portsBefore'>,
   ): UndoJournal | UndoEntry | null {
     mkdirSync(folder, { recursive: true, mode: 0o700 });
-    const path = join(folder, `${target.pid}-${target.startTicks}.json`);
+    const path = journalPath(folder, target);
     const entry: UndoEntry = {
       version: 1,
       pid: target.pid,

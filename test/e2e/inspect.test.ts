@@ -15,6 +15,7 @@ import {
   startInspected,
   type Surroundings,
 } from '../collectors/node/inspected.ts';
+import { killAt } from '../collectors/node/kills.ts';
 import { nodes } from '../environments.ts';
 import { start } from '../platform/processes.ts';
 import { startTarget } from '../targets/harness.ts';
@@ -248,6 +249,21 @@ describe('an inspection', () => {
     await held;
     while (JSON.stringify(await remains(target)) !== JSON.stringify(before))
       await new Promise((resolve) => setTimeout(resolve, 50));
+  });
+
+  it('begins with undoing what a trace that was killed with its guardian left', async () => {
+    const folder = mkdtempSync(join(state, 'killed-'));
+    const target = await inspected();
+    const before = await remains(target);
+    await killAt(target, 'open', { folder, guardian: true, cleanup: false });
+    const [kept = ''] = readdirSync(folder);
+    const { metrics } = parseReport(
+      await runCli(attachArgs(target.pid, '-d', '1'), {
+        env: { XDG_STATE_HOME: join(folder, kept) },
+      }),
+    );
+    expect(Object.keys(metrics)).toContain('v8js.memory.heap.used');
+    expect(await remains(target)).toEqual(before);
   });
 
   it('is one at a time for a process', async () => {

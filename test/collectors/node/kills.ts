@@ -32,7 +32,7 @@ export interface Kill {
 export async function killAt(
   target: Inspected,
   stage: (typeof KILL_STAGES)[number],
-  options: { readonly folder: string; readonly guardian: boolean },
+  options: { readonly folder: string; readonly guardian: boolean; readonly cleanup?: boolean },
 ): Promise<Kill> {
   const state = mkdtempSync(join(options.folder, 'state-'));
   const journals = join(state, 'tracewright', 'touched');
@@ -54,7 +54,7 @@ export async function killAt(
   const after = await settled(target, before);
   const stayed = JSON.stringify(after) !== JSON.stringify(before);
   const what = stayed ? difference(before, after) : '';
-  await runCli(['cleanup'], { env });
+  if (options.cleanup ?? true) await runCli(['cleanup'], { env });
   const finally_ = await remains(target);
   return {
     stage: stageAtDeath,
