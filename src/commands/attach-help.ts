@@ -33,8 +33,8 @@ Watching:
                              0 or inf: until Ctrl-C or until the process ends
       --lag-threshold <time> report a loop that stands still this long: 50,
                              50ms, 0.05s (default 50ms, from 5ms to 10s)
-      --inspect              Node: open its inspector by a signal and close it
-                             when the run ends; what is done is listed first.
+      --inspect              open a Node process's inspector by a signal, and
+                             close it at the end; what is done is listed first.
                              Not where the application handles that signal;
                              --inspect=force: also where that cannot be read
       --max-pause <time>     how long starting V8's profiler, through a Node

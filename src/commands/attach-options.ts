@@ -55,7 +55,6 @@ export const attachUsage: Usage = {
   completes: {
     argument: 'process',
     values: {
-      inspect: ['force'],
       pid: 'process',
       output: 'folder',
       format: ['text', 'json'],

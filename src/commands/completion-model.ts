@@ -35,11 +35,14 @@ export interface CompletionModel {
 /** Everything that can be typed, from the registry, the option tables and the help texts. */
 export async function completionModel(): Promise<CompletionModel> {
   const usages = await Promise.all(VERBS.map((verb) => verb.usage()));
-  const verbs = usages.map(({ name, summary, help, options, completes }) => ({
+  const verbs = usages.map(({ name, summary, help, options, bare, completes }) => ({
     name,
     summary,
     argument: completes.argument,
-    flags: flagModels(options, help, completes.values),
+    // What may stand without a value is completed without one: the next word is no value of it.
+    flags: flagModels(options, help, completes.values).map((flag) =>
+      bare?.[flag.long] === undefined ? flag : { ...flag, value: null },
+    ),
   }));
   const helpVerb = {
     name: 'help',

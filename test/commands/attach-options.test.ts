@@ -46,6 +46,16 @@ describe('trace attach', () => {
     expect(() => options('--match=')).toThrow('--match needs a pattern');
   });
 
+  it('opens an inspector only when asked to, with or without a value', () => {
+    expect(options('--inspect 7')).toMatchObject({
+      inspect: 'open',
+      target: { by: 'pid', pid: 7 },
+    });
+    expect(options('7 --inspect=force').inspect).toBe('force');
+    expect(() => options('7 --inspect=maybe')).toThrow('--inspect takes open or force');
+    expect(() => options('7 --inspect --max-pause 0')).toThrow('contradict each other');
+  });
+
   it('goes on until Ctrl-C for 0 and inf', () => {
     expect(options('7 -d 0').duration).toBeNull();
     expect(options('7 --duration inf').duration).toBeNull();
