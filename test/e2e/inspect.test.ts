@@ -18,6 +18,7 @@ import {
 import { killAt } from '../collectors/node/kills.ts';
 import { nodes } from '../environments.ts';
 import { start } from '../platform/processes.ts';
+import { canRun } from '../programs.ts';
 import { startTarget } from '../targets/harness.ts';
 import { type CliRun, type Ended, parseReport, runCli, startCli } from './cli.ts';
 
@@ -171,6 +172,32 @@ describe.each(await nodes())('worker threads of Node $version that come and go',
     child.kill('SIGUSR2');
     expect(Number((await told)[0].toString())).toBeGreaterThan(10);
     expect(listeningSockets(pid)).toEqual([]);
+  });
+});
+
+describe('a process in another network namespace', () => {
+  const canEnter =
+    canRun('unshare', '-n', 'ip', 'link', 'set', 'lo', 'up') && canRun('nsenter', '--version');
+
+  it.skipIf(!canEnter)('is inspected by the command that the refusal prints', async () => {
+    const script = `process.stdin.resume();process.stdout.write('ready\\n')`;
+    const { pid } = await start('unshare', [
+      '-n',
+      'sh',
+      '-c',
+      `ip link set lo up; exec "$0" -e "${script}"`,
+      process.execPath,
+    ]);
+    const refused = parseReport(await inspect(pid, '-d', '1').ended);
+    const [remedy = ''] = refused.collectors.flatMap(({ remedy: one }) => one ?? []);
+    expect(remedy).toBe(`Run trace inside it: nsenter -t ${pid} -n trace attach ${pid} --inspect`);
+    const entered = await runCli(attachArgs(pid, '-d', '1'), {
+      env,
+      command: ['nsenter', '-t', String(pid), '-n', process.execPath],
+    });
+    expect(Object.keys(parseReport(entered).metrics)).toContain('v8js.memory.heap.used');
+    expect(listeningSockets(pid)).toEqual([]);
+    expect(journals(pid)).toEqual([]);
   });
 });
 
