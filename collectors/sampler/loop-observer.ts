@@ -19,6 +19,11 @@ const MIDDLE_SHARE: number = 0.9;
  * threshold, caught between samples 12 ms apart, is still seen for 36 of its 50 ms.
  */
 const SEEN_SHARE: number = 0.5;
+/**
+ * Bounds further apart than this share of the threshold mean that we came late ourselves, on a machine that is full: then only what was
+ * seen counts, and no middle. On time they are at most half a threshold apart.
+ */
+const VAGUE_SHARE: number = 0.75;
 /** Every wake-up waits a little; only from this share of a turn on can the wait be what made it long. */
 const NOTABLE_WAIT: number = 0.1;
 /** A turn that waited for a core this much of its time is called starved where the exact part cannot be told. */
@@ -197,8 +202,9 @@ export class LoopObserver {
     const shortest = Math.max(0, turn.endMin - turn.startMax);
     if (longest < this.#threshold) return null;
     if (shortest < this.#threshold * SEEN_SHARE) return null;
-    const middle = (longest + shortest) / 2;
-    if (middle < this.#threshold * MIDDLE_SHARE) return null;
+    const isVague = longest - shortest > this.#threshold * VAGUE_SHARE;
+    const likely = isVague ? shortest : (longest + shortest) / 2;
+    if (likely < this.#threshold * MIDDLE_SHARE) return null;
     const block = this.#open;
     const seen = block?.seen ?? null;
     if (seen?.live === false) return null;
@@ -208,11 +214,11 @@ export class LoopObserver {
     const waited = Math.min(longest, Math.max(0, wait - (block?.waitFirst ?? this.#second.wait)));
     // What was credited between the sample before and that one may belong to it too; it decides where waiting was most of the turn.
     const atMost = Math.min(longest, Math.max(0, wait - (block?.waitBefore ?? this.#second.wait)));
-    // What is left without the wait must itself be a block, by the middle estimate too: where we came late, the longest is far too long.
+    // What is left without the wait must itself be a block.
     const isShort =
-      longest - waited < this.#threshold || middle - waited < this.#threshold * MIDDLE_SHARE;
+      longest - waited < this.#threshold || likely - waited < this.#threshold * MIDDLE_SHARE;
     const starved =
-      (isShort && waited >= longest * NOTABLE_WAIT) ||
+      (isShort && waited >= likely * NOTABLE_WAIT) ||
       (longest - atMost < this.#threshold && atMost >= longest * STARVED_SHARE);
     return {
       thread: this.thread,

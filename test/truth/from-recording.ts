@@ -42,6 +42,8 @@ function seen(span: Span): SeenSpan {
     durationMax: number(span.attributes, ATTR.durationMax),
     function: typeof name === 'string' ? name : null,
     starved: span.attributes[ATTR.starved] === true,
+    onCpu: number(span.attributes, ATTR.onCpu),
+    waited: number(span.attributes, ATTR.runQueueWait),
   };
 }
 

@@ -18,6 +18,9 @@ export interface SeenSpan {
   readonly function: string | null;
   /** The thread was runnable and waited for a core: not the program's fault. */
   readonly starved: boolean;
+  /** Time on a core and waiting for one within it: what explains a false span. */
+  readonly onCpu?: Seconds;
+  readonly waited?: Seconds;
 }
 
 export interface ScoreInput {

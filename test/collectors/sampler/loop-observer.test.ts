@@ -101,6 +101,12 @@ describe('LoopObserver', () => {
     expect(blocks).toMatchObject([{ starved: true }]);
   });
 
+  it('does not guess how long a turn lasted that it saw too little of', () => {
+    // Seen for 30 ms, then the sampler came 200 ms late.
+    const late = { at: 100.54, by: 0.2 };
+    expect(observe([{ from: 100.5, to: 100.545, handle: 3 }], { late })).toEqual([]);
+  });
+
   it('still calls it blocked when what is left without the wait reaches the threshold', () => {
     const [block] = observe([{ from: 100.5, to: 100.62, handle: 3, waited: 0.05 }]);
     expect(block).toMatchObject({ starved: false });
