@@ -15,7 +15,7 @@ import type { AgentReading } from './agent.ts';
 
 /** V8's heap by space, and its garbage collector's pauses, as the agent in the target reads them. */
 
-/** Once a second, as everything else of a process; a call takes the target some 50 µs. */
+/** Once a second, as everything else of a process; a call takes the target 40 µs of its loop and 0.2 ms of CPU in all (medians of 300). */
 const INTERVAL: Seconds = 1;
 const NAME: string = COLLECTOR.heap;
 
