@@ -1,4 +1,4 @@
-import type { AgentReading } from './agent.ts';
+import type { AgentReading, ProfileTurn } from './agent.ts';
 
 /** What the agent answered, checked: it comes from the target. */
 
@@ -52,6 +52,14 @@ export function parseReading(value: unknown): AgentReading | null {
     now,
     lost,
   };
+}
+
+/** Null when it is not one. */
+export function parseProfileTurn(value: unknown): ProfileTurn | null {
+  if (!isRecord(value)) return null;
+  const { ended, heldMs } = value;
+  if (!isAmount(heldMs) || (ended !== null && typeof ended !== 'string')) return null;
+  return { ended: ended === null ? null : ended.slice(0, NAME_LIMIT), heldMs };
 }
 
 /** The named numbers, 0 where one is missing or negative. */

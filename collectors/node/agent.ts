@@ -40,11 +40,26 @@ export interface AgentReading {
   readonly lost: number;
 }
 
+/**
+ * One profile after the other, the next begun before the one before is ended: V8 walks the heap when the first begins and never again (0.2 ms
+ * against 220 to 360 ms for a restart at 240 MiB). The ended one comes as the event `Profiler.consoleProfileFinished`.
+ */
+export interface ProfileTurn {
+  /** Title of the profile that ended; null at the first. */
+  readonly ended: string | null;
+  /** How long it held the loop, in milliseconds. */
+  readonly heldMs: number;
+}
+
 /** Methods are called by name through the inspector; each gives plain data. */
 export interface Agent {
   /** `closable`: an inspector that trace opened can be closed from inside. */
   describe(): { readonly closable: boolean; readonly heap: boolean; readonly pauses: boolean };
   renew(): boolean;
+  /** {@link ProfileTurn}; null where profiles cannot be had this way. */
+  rotateProfile(): ProfileTurn | null;
+  /** Ends the present profile without another. */
+  endProfile(): ProfileTurn | null;
   read(): AgentReading | null;
   /** Ends everything but the inspector. */
   remove(): boolean;
@@ -102,6 +117,7 @@ export function installAgent(settings: AgentSettings, consoleRequire: unknown): 
     let observer: Hooks.PerformanceObserver | null = null;
     let ticker: NodeJS.Timeout | null = null;
     let missed = 0;
+    let profiles = 0;
 
     /** Where the module cannot be had, Node's own way of closing, which asks no name: then the caller has made sure. */
     const blindClose = debugEnd();
@@ -130,6 +146,19 @@ export function installAgent(settings: AgentSettings, consoleRequire: unknown): 
         if (table.length > TABLE_LIMIT || established.test(table)) return true;
       }
       return false;
+    };
+
+    const turnProfile = (goOn: boolean): ProfileTurn | null => {
+      try {
+        if (ticker === null || inspector === null || hooks === null) return null;
+        const began = hooks.performance.now();
+        const ended = profiles === 0 ? null : `tracewright ${profiles}`;
+        if (goOn) inspector.console.profile(`tracewright ${++profiles}`);
+        if (ended !== null) inspector.console.profileEnd(ended);
+        return { ended, heldMs: hooks.performance.now() - began };
+      } catch {
+        return null;
+      }
     };
 
     const removeOwn = (): void => {
@@ -205,6 +234,8 @@ export function installAgent(settings: AgentSettings, consoleRequire: unknown): 
         missed = 0;
         return ticker !== null;
       },
+      rotateProfile: () => turnProfile(true),
+      endProfile: () => turnProfile(false),
       read: () => {
         try {
           if (v8 === null || ticker === null) return null;

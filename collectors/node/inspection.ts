@@ -4,7 +4,7 @@ import { establishedOn } from '../../src/platform/sockets.ts';
 import { callMethod, type HeldObject, releaseObjects } from '../../src/platform/touch.ts';
 import type { UndoEntry, UndoJournal } from '../../src/platform/undo-journal.ts';
 import type { AgentReading } from './agent.ts';
-import { parseReading } from './agent-reading.ts';
+import { parseProfileTurn, parseReading } from './agent-reading.ts';
 import { GuardianProcess } from './guardian-process.ts';
 import { FINE_INTERVAL, NodeProfiler } from './profiler.ts';
 import type { Refusal } from './refusal.ts';
@@ -59,6 +59,10 @@ export class Inspection {
       port,
       interval: FINE_INTERVAL,
       keepConnection: true,
+      turn: async (goOn, timeout) => {
+        const method = goOn ? 'rotateProfile' : 'endProfile';
+        return parseProfileTurn(await callMethod(connection, agent, method, timeout));
+      },
     });
     if (started.ok) return { ok: true, inspection: new Inspection(parts, timer, started.profiler) };
     clearInterval(timer);

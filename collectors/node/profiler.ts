@@ -1,7 +1,9 @@
+import { setTimeout as delay } from 'node:timers/promises';
 import { monotonicNow } from '../../src/core/clock.ts';
 import type { Bytes, Seconds } from '../../src/core/types.ts';
 import { CdpConnection, CdpError } from '../../src/platform/cdp.ts';
 import { readProc } from '../../src/platform/proc.ts';
+import type { ProfileTurn } from './agent.ts';
 import { CpuProfile, type TimedStack } from './cpu-profile.ts';
 import { findOpenInspector } from './inspector.ts';
 
@@ -29,6 +31,10 @@ const PAUSE_SHARE = 0.005;
 /** A window no shorter than a default run, and one of no more samples than keep the profile small (1 MB) and quick to send. */
 const SHORTEST_WINDOW: Seconds = 10;
 const SAMPLES_A_WINDOW = 60_000;
+/** Where the next profile begins before the last one ends, a window costs 0.3 ms: what a target that dies takes along is short. */
+const ROTATED_WINDOW: Seconds = 1;
+/** A turn of profiles comes when the target's present call into native code returns. */
+const TURN_TIMEOUT: Seconds = 60;
 /** A target that does not answer by then is blocked itself: it is left alone. */
 const FIRST_ANSWER_TIMEOUT: Seconds = 2;
 /** How long stopping may take at the end: the target answers when its present call into native code returns. */
@@ -52,7 +58,15 @@ export interface ProfilerOptions {
   readonly interval?: Seconds;
   /** The connection outlives the profiler. */
   readonly keepConnection?: boolean;
+  /**
+   * Begins the next profile, unless `goOn` is false, and then ends the present one, which V8 sends as an event; see agent.ts. Null, or a
+   * result of null, where that cannot be had: then each window begins with a start of its own.
+   */
+  readonly turn?: TurnProfile | null;
 }
+
+/** Rejects with a CdpError. */
+export type TurnProfile = (goOn: boolean, timeout: Seconds) => Promise<ProfileTurn | null>;
 
 interface Request {
   readonly from: Seconds;
@@ -70,12 +84,21 @@ export class NodeProfiler {
   #windows: readonly CpuProfile[] = [];
   #windowFrom: Seconds = 0;
   #timer: NodeJS.Timeout | null = null;
+  #turn: TurnProfile | null;
+  /** The profile that V8 sent last, by its title. */
+  #finished: { readonly title: unknown; readonly profile: unknown } | null = null;
+  #turnsHeld: Seconds = 0;
   #work: Promise<void> = Promise.resolve();
   #failure: string | null = null;
 
   private constructor(connection: CdpConnection, options: ProfilerOptions) {
     this.#connection = connection;
-    this.#options = { interval: SAMPLING_INTERVAL, keepConnection: false, ...options };
+    this.#options = { interval: SAMPLING_INTERVAL, keepConnection: false, turn: null, ...options };
+    this.#turn = this.#options.turn;
+    connection.on('Profiler.consoleProfileFinished', (event) => {
+      if (typeof event === 'object' && event !== null && 'title' in event && 'profile' in event)
+        this.#finished = { title: event.title, profile: event.profile };
+    });
     // Node keeps an ended program alive until the last client has gone.
     connection.on('NodeRuntime.waitingForDisconnect', () => void connection.close());
     void connection.closed.then((error) => {
@@ -134,6 +157,10 @@ export class NodeProfiler {
     return this.#pauses;
   }
 
+  get held(): Seconds {
+    return this.#pauses.reduce((sum, { from, to }) => sum + to - from, this.#turnsHeld);
+  }
+
   /** Why there are no more stacks; null while there are. */
   get failure(): string | null {
     return this.#failure;
@@ -154,15 +181,23 @@ export class NodeProfiler {
   /** Ends the window now and begins another, at the price of a pause. Never rejects. */
   flush(): Promise<void> {
     return this.#enqueue(async () => {
-      await this.#endWindow();
-      await this.#startWindow();
+      if (this.#turn === null) {
+        await this.#endWindow();
+        await this.#startWindow();
+      } else await this.#turnWindow(this.#turn, { goOn: true, timeout: TURN_TIMEOUT });
       this.#answer(false);
     });
   }
 
   /** Takes the last profile, answers what was asked, and leaves: V8 drops everything of ours with the connection. Never rejects. */
   async close(): Promise<void> {
-    await this.#enqueue(() => this.#endWindow(LAST_ANSWER_TIMEOUT));
+    const last = { goOn: false, timeout: LAST_ANSWER_TIMEOUT };
+    const turn = this.#turn;
+    const ended = this.#enqueue(() =>
+      turn === null ? this.#endWindow(LAST_ANSWER_TIMEOUT) : this.#turnWindow(turn, last),
+    );
+    // What was asked before may be waiting for a target that answers nobody.
+    await Promise.race([ended, delay(LAST_ANSWER_TIMEOUT * 1e3, undefined, { ref: false })]);
     this.#failure ??= 'closed';
     if (this.#timer !== null) clearTimeout(this.#timer);
     this.#answer(true);
@@ -196,6 +231,15 @@ export class NodeProfiler {
   }
 
   async #startWindow(): Promise<void> {
+    const turn = this.#turn;
+    const turned =
+      turn === null ? null : await this.#pausing('start', () => turn(true, TURN_TIMEOUT));
+    if (turned !== null) {
+      this.#windowFrom = monotonicNow();
+      this.#schedule();
+      return;
+    }
+    this.#turn = null;
     this.#windowFrom = await this.#pausing('start', () =>
       this.#connection.send('Profiler.start').then(monotonicNow),
     );
@@ -207,7 +251,31 @@ export class NodeProfiler {
       this.#connection.send('Profiler.stop', {}, timeout),
     );
     const holds = typeof result === 'object' && result !== null && 'profile' in result;
-    const profile = CpuProfile.parse(holds ? result.profile : null);
+    this.#keep(holds ? result.profile : null);
+  }
+
+  /** The next profile runs before this one is ended. It holds the loop for so short that no block is explained by it. */
+  async #turnWindow(
+    turn: TurnProfile,
+    { goOn, timeout }: { readonly goOn: boolean; readonly timeout: Seconds },
+  ): Promise<void> {
+    this.#finished = null;
+    const turned = await turn(goOn, timeout);
+    if (turned === null) throw new CdpError('refused', 'its profiles are no longer to be had');
+    this.#turnsHeld += turned.heldMs / 1e3;
+    this.#windowFrom = monotonicNow();
+    // Sent before the answer: V8 ends a profile and tells of it in one step.
+    const finished = this.#finished as {
+      readonly title: unknown;
+      readonly profile: unknown;
+    } | null;
+    if (finished?.title !== turned.ended) throw new CdpError('malformed', 'a profile did not come');
+    this.#keep(finished?.profile);
+    if (goOn) this.#schedule();
+  }
+
+  #keep(sent: unknown): void {
+    const profile = CpuProfile.parse(sent);
     if (profile === null)
       throw new CdpError('malformed', 'the inspector sent something that is not a CPU profile');
     this.#windows = [...this.#windows.slice(-1), profile];
@@ -228,7 +296,8 @@ export class NodeProfiler {
     const start = this.#pauses.findLast(({ what }) => what === 'start');
     const paid = (start === undefined ? 0 : start.to - start.from) / PAUSE_SHARE;
     const longest = SAMPLES_A_WINDOW * this.#options.interval;
-    const due = Math.min(Math.max(SHORTEST_WINDOW, paid), longest);
+    const due =
+      this.#turn === null ? Math.min(Math.max(SHORTEST_WINDOW, paid), longest) : ROTATED_WINDOW;
     const length = this.#requests.length > 0 ? due : longest;
     const wait = Math.max(0, this.#windowFrom + length - monotonicNow());
     this.#timer = setTimeout(() => void this.flush(), wait * 1e3);

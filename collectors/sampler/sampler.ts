@@ -150,8 +150,7 @@ export class Sampler implements Collector<ProcessTarget> {
 
   /** How long the target was held by us, at most; only a stack source may do that. */
   get targetPaused(): Seconds {
-    const pauses = this.#options.stackSource?.pauses ?? [];
-    return pauses.reduce((sum, { from, to }) => sum + to - from, 0);
+    return this.#options.stackSource?.held ?? 0;
   }
 
   #batchContext(pid: number, { clock }: ObserveContext): BatchContext {

@@ -11,6 +11,8 @@ export interface StackSource {
   readonly description: string;
   /** Stretches in which it may have held the target's loop itself, CLOCK_MONOTONIC. */
   readonly pauses: readonly { readonly from: Seconds; readonly to: Seconds }[];
+  /** All the time in which it may have held the loop, the shortest holds too, which explain no block. */
+  readonly held: Seconds;
   /** Why it has no more stacks to give; null while it has. */
   readonly failure: string | null;
   close(): Promise<void>;

@@ -98,14 +98,16 @@ export async function callMethod(
   connection: CdpConnection,
   { objectId }: HeldObject,
   method: string,
+  timeout: Seconds = ANSWER_TIMEOUT,
 ): Promise<unknown> {
   if (!/^[a-z]+$/i.test(method)) throw new TypeError(`not a method's name: ${method}`);
-  const result = await touchingResult(connection, 'Runtime.callFunctionOn', {
+  const call = {
     objectId,
     functionDeclaration: `function () { return this.${method}(); }`,
     silent: true,
     returnByValue: true,
-  });
+  };
+  const result = await touchingResult(connection, 'Runtime.callFunctionOn', call, timeout);
   return result['value'];
 }
 
@@ -127,8 +129,9 @@ async function touchingResult(
   connection: CdpConnection,
   method: string,
   parameters: Readonly<Record<string, unknown>>,
+  timeout: Seconds = ANSWER_TIMEOUT,
 ): Promise<Readonly<Record<string, unknown>>> {
-  const answer = await connection.sendUnchecked(method, parameters, ANSWER_TIMEOUT);
+  const answer = await connection.sendUnchecked(method, parameters, timeout);
   const result = isRecord(answer) ? answer['result'] : undefined;
   if (!isRecord(result) || (isRecord(answer) && 'exceptionDetails' in answer))
     throw new CdpError('refused', 'what was evaluated in the target failed there');
