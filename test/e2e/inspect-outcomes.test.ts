@@ -56,6 +56,20 @@ describe('an inspector that trace did not open', () => {
 });
 
 describe('an inspection', () => {
+  it('knows the functions that blocked also when the process is killed while it is watched', async () => {
+    const target = await here.target();
+    const run = here.attach(target.pid, '-d', '30');
+    await profiled(target, run);
+    // A profile ends, and is sent, a second after somebody began to wait for it: the kill comes some of them later.
+    for (const from = Date.now(); Date.now() - from < 4_000;) await target.ask('block');
+    target.child.kill('SIGKILL');
+    const { findings, overhead } = parseReport(await run.ended);
+    const found = findings.find(({ where }) => where[0]?.function === 'blockingHere');
+    expect(found).toMatchObject({ kind: 'loop-blocked', confidence: 'confirmed' });
+    // The first start of V8's profiler is all that may take long.
+    expect(overhead?.target_paused_s).toBeLessThan(0.5);
+  });
+
   it('ends with Ctrl-C as with its time', async () => {
     const target = await here.target();
     const before = await remains(target);
