@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { it } from 'vitest';
 import { freePort, startInspected } from '../collectors/node/inspected.ts';
 import { type Kill, KILL_STAGES, killAt } from '../collectors/node/kills.ts';
+import { ATTR, SPAN } from '../../src/core/semconv.ts';
 import { wilson } from '../../src/core/statistics.ts';
 import { watchTarget } from '../e2e/watch.ts';
 import { nodes } from '../environments.ts';
@@ -80,6 +81,8 @@ interface Row {
   readonly saturated: boolean;
   readonly score: Score;
   readonly paused: number;
+  /** Functions that blocks were put down to and that are none of those that block, for whoever wants to know why. */
+  readonly others: readonly string[];
 }
 
 const rate = (hits: number, n: number): string => {
@@ -99,7 +102,7 @@ it('names the function that blocked', async () => {
       `inspect-truth-${version}-${String(saturated)}-${N}`,
       1,
       async () => {
-        const { score, report } = await watchTarget('node-http', {
+        const { score, report, view } = await watchTarget('node-http', {
           kinds: KINDS,
           durations: DURATIONS,
           reps: REPS,
@@ -111,18 +114,23 @@ it('names the function that blocked', async () => {
           runtimeFlags: [`--inspect-port=${await freePort()}`],
           flags: ['--inspect'],
         });
-        return {
-          version,
-          saturated,
-          score,
-          paused: report.overhead?.target_paused_s ?? Number.NaN,
-        };
+        const others = view
+          .spans(SPAN.blocked)
+          .filter(({ attributes }) => attributes[ATTR.starved] !== true)
+          .map(({ attributes }) => String(attributes[ATTR.codeFunctionName]))
+          .filter((name) => !name.startsWith('blocking'));
+        const paused = report.overhead?.target_paused_s ?? Number.NaN;
+        return { version, saturated, score, paused, others };
       },
     );
     if (row !== undefined) rows.push(row);
   }
   const sum = (of: (tally: Tally) => number): number =>
     rows.reduce((total, { score }) => total + of(score.atLeast60), 0);
+  const instead = rows.flatMap(({ others }) => others);
+  const wrong = [...new Set(instead)]
+    .map((name) => `\`${name}\` ${instead.filter((one) => one === name).length} times`)
+    .join(', ');
   const byKind = KINDS.map((kind) => {
     const tallies = rows.flatMap(({ score }) => score.rows.filter((row) => row.kind === kind));
     const total = (of: (tally: Tally) => number): number =>
@@ -155,6 +163,8 @@ Together: right function ${rate(
       sum((t) => t.found),
     )}. By what blocked, of all lengths:
 
-${table(['kind', 'right function'], byKind)}`,
+${table(['kind', 'right function'], byKind)}
+
+Named instead: ${wrong === '' ? 'nothing' : wrong}.`,
   );
 });

@@ -1,6 +1,7 @@
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import type { RecordingView } from '../../src/core/types.ts';
 import { openRecording } from '../../src/recording/reader.ts';
 import {
   startTarget,
@@ -19,6 +20,7 @@ export interface Watched {
   readonly run: Ended;
   readonly report: ReportDocument;
   readonly score: Score;
+  readonly view: RecordingView;
 }
 
 /** Starts a target, attaches for so many seconds, and scores the recording against the target's own log. */
@@ -44,7 +46,7 @@ export async function watchTarget(
     const run = await runCli(args, { limitS: watchS + 30 });
     const report = parseReport(run);
     const view = await openRecording(recording);
-    return { run, report, score: score(scoreInput(view, target.pid, target.truth())) };
+    return { run, report, view, score: score(scoreInput(view, target.pid, target.truth())) };
   } finally {
     await clients?.stop();
     await target.stop();
