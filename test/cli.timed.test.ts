@@ -76,6 +76,7 @@ describe('the built program', () => {
         "src/commands/registry",
         "src/core/errors",
         "src/core/exit-code",
+        "src/core/pid",
         "src/core/text",
         "src/main",
       ]

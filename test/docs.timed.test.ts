@@ -19,7 +19,7 @@ function deadPid(): string {
 function expectedCode(name: string | undefined, args: readonly string[]): number {
   if (name === 'show') return 3;
   if (name === 'attach') return args.length === 0 ? 0 : 3;
-  if (name === 'doctor') return args.some((arg) => /^\d+$/.test(arg)) ? 3 : 0;
+  if (name === 'doctor' || name === 'cleanup') return args.some((arg) => /^\d+$/.test(arg)) ? 3 : 0;
   return 0;
 }
 

@@ -55,8 +55,8 @@ describe('an inspector that trace did not open', () => {
   });
 });
 
-describe('an inspection', () => {
-  it('knows the functions that blocked also when the process is killed while it is watched', async () => {
+describe('a process that is killed while it is watched', () => {
+  it('has told the functions that blocked until then', async () => {
     const target = await here.target();
     const run = here.attach(target.pid, '-d', '30');
     await profiled(target, run);
@@ -69,7 +69,10 @@ describe('an inspection', () => {
     // The first start of V8's profiler is all that may take long.
     expect(overhead?.target_paused_s).toBeLessThan(0.5);
   });
+});
 
+// Mostly waiting, each with a target and a port of its own.
+describe.concurrent('an inspection', () => {
   it('ends with Ctrl-C as with its time', async () => {
     const target = await here.target();
     const before = await remains(target);

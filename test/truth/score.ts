@@ -18,7 +18,8 @@ export interface SeenSpan {
   readonly function: string | null;
   /** The thread was runnable and waited for a core: not the program's fault. */
   readonly starved: boolean;
-  /** Time on a core and waiting for one within it: what explains a false span. */
+  /** What the thread did in it, and its time on a core and waiting for one: what explains a false span. */
+  readonly mechanism?: string;
   readonly onCpu?: Seconds;
   readonly waited?: Seconds;
 }
