@@ -205,7 +205,7 @@ describe('llama.cpp', () => {
     try {
       const run = await runCli(['attach', String(server.pid), '-d', '9', '--no-recording']);
       expect(run.stdout).toContain('Nothing found: neither descriptors nor threads of pid');
-      expect(run.stdout).toMatch(/native,\s+llama-server -m/);
+      expect(run.stdout).toMatch(/native,\s+llama-server\s+-m/);
       expect(run.stdout).toMatch(/it has no event loop that could\s+be\s+watched/);
       expect(run.code).toBe(0);
     } finally {
