@@ -1,8 +1,31 @@
 import { defineConfig } from 'vitest/config';
 
+/** What detection.test.ts does, for further releases of the runtimes: .ci/run names those. */
+const RELEASES = [
+  ...(process.env['TRACEWRIGHT_PYTHONS'] === undefined ? ['test/e2e/runtimes.test.ts'] : []),
+  ...(process.env['TRACEWRIGHT_NODES'] === undefined ? ['test/e2e/nodes.test.ts'] : []),
+];
+
+/** They spawn the CLI and look at what it does, not at when: two files at a time. */
+const PROGRAMS = [
+  'test/docs.timed.test.ts',
+  'test/collectors/node/refusal.timed.test.ts',
+  ...['doctor', 'inspect', 'inspect-kills', 'inspect-outcomes', 'otlp', 'outcomes', 'permissions'].map(
+    (name) => `test/e2e/${name}.test.ts`,
+  ),
+];
+
+const ON_DIST = {
+  globalSetup: ['test/global-setup.ts'],
+  // Within a file that says it may: light targets side by side.
+  maxConcurrency: 8,
+  testTimeout: 120_000,
+  hookTimeout: 300_000,
+};
+
 /**
- * Two projects: what measures time or lets a target run on a core of its own goes one at a time ("timed"), after everything else ("unit").
- * Only "timed" needs dist/ (built once, before it): it spawns the CLI as a person would. Unit tests run on the sources.
+ * Three projects: what runs on the sources ("unit"), then what spawns the CLI as a person would ("programs"), and last, one at a time, what
+ * measures time or lets a target run on a core of its own ("timed"). Only the first needs no dist/, which is built once.
  */
 export default defineConfig({
   test: {
@@ -11,6 +34,7 @@ export default defineConfig({
         extends: true,
         test: {
           name: 'unit',
+          maxWorkers: '100%',
           include: ['test/**/*.test.ts'],
           exclude: ['test/e2e/**', 'test/**/*.timed.test.ts'],
           testTimeout: 20_000,
@@ -21,11 +45,23 @@ export default defineConfig({
       {
         extends: true,
         test: {
+          ...ON_DIST,
+          name: 'programs',
+          include: PROGRAMS,
+          maxWorkers: 2,
+          sequence: { groupOrder: 2 },
+        },
+      },
+      {
+        extends: true,
+        test: {
+          ...ON_DIST,
           name: 'timed',
-          globalSetup: ['test/global-setup.ts'],
           include: ['test/e2e/**/*.test.ts', 'test/**/*.timed.test.ts'],
           // They install servers of 300 MB on first use: a section of their own in .ci/run asks for them.
           exclude: [
+            ...PROGRAMS,
+            ...RELEASES,
             ...(process.env['TRACEWRIGHT_SERVERS'] === '1'
               ? []
               : ['test/e2e/real-servers.test.ts']),
@@ -33,11 +69,7 @@ export default defineConfig({
           ],
           fileParallelism: false,
           maxWorkers: 1,
-          // Within a file that says it may: light targets side by side.
-          maxConcurrency: 8,
-          testTimeout: 120_000,
-          hookTimeout: 300_000,
-          sequence: { groupOrder: 2 },
+          sequence: { groupOrder: 3 },
         },
       },
     ],
