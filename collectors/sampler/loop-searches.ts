@@ -5,24 +5,33 @@ import { findLoopOnStack, type LoopSearch } from '../event-loop/loop-search.ts';
 
 /** A search looks at most this often: each try costs up to a millisecond. */
 const SEARCH_EVERY: Seconds = 0.05;
-/** Tries before a thread is given up on; a parked thread needs one or two. */
+/** Tries before a thread is given up on: 20 s for one that may never be caught in a good moment. */
 const SEARCH_LIMIT = 400;
+/** A thread that is parked needs one or two. */
+export const PARKED_SEARCH_LIMIT = 40;
 /** Tries made at once at the start, so that the loop is known before the run begins. */
 const FIRST_TRIES = 40;
 const FIRST_PAUSE: Seconds = 0.003;
 /** Threads searched at a time. */
 const THREAD_LIMIT = 8;
 
+export interface LoopSearchOptions {
+  readonly memory: ProcessMemory;
+  /** Only loops that keep them count (Node's main loop, not the one inside spawnSync). */
+  readonly idleMetrics: boolean;
+  /** Tries before a thread is given up on. */
+  readonly limit?: number;
+}
+
 /** Loops that no symbol names, sought on the stacks of several threads a little at a time. */
 export class LoopSearches {
   readonly #pid: number;
-  readonly #options: { readonly memory: ProcessMemory; readonly idleMetrics: boolean };
+  readonly #options: LoopSearchOptions;
   readonly #searches = new Map<number, LoopSearch>();
   #found: { readonly tid: number; readonly probe: LoopProbe }[] = [];
   #next: Seconds = 0;
 
-  /** `idleMetrics`: only loops that keep them count (Node's main loop, not the one inside spawnSync). */
-  constructor(pid: number, options: { memory: ProcessMemory; idleMetrics: boolean }) {
+  constructor(pid: number, options: LoopSearchOptions) {
     this.#pid = pid;
     this.#options = options;
   }
@@ -47,7 +56,7 @@ export class LoopSearches {
     for (const [tid, search] of this.#searches) {
       const probe = search.tryOnce();
       if (probe !== null) this.#found.push({ tid, probe });
-      if (probe !== null || search.tries >= SEARCH_LIMIT) this.#searches.delete(tid);
+      if (probe !== null || search.tries >= (this.#options.limit ?? SEARCH_LIMIT)) this.#searches.delete(tid);
     }
   }
 

@@ -3,7 +3,7 @@ import type { Seconds } from '../../src/core/types.ts';
 import type { LoopProbe } from '../event-loop/loop-probe.ts';
 import { openNodeMainLoop } from '../event-loop/libuv.ts';
 import { LibuvWatch } from './libuv-watch.ts';
-import { LoopSearches } from './loop-searches.ts';
+import { LoopSearches, PARKED_SEARCH_LIMIT } from './loop-searches.ts';
 import type { SamplerPlan } from './messages.ts';
 import { type AdapterResult, listsThreads, type RuntimeAdapter } from './runtime-adapter.ts';
 import { threadName } from './thread-name.ts';
@@ -21,8 +21,9 @@ export function openNodeAdapter(plan: SamplerPlan): AdapterResult {
   } catch (error) {
     return { ok: false, reason: `its memory cannot be read (${String(error)})`, remedy: null };
   }
-  // Workers' loops keep idle metrics as the main one does; Node's helper loops do not.
-  const searches = new LoopSearches(pid, { memory, idleMetrics: true });
+  // Workers' loops keep idle metrics as the main one does; Node's helper loops do not, and are sought in vain: not for long.
+  const limit = PARKED_SEARCH_LIMIT;
+  const searches = new LoopSearches(pid, { memory, idleMetrics: true, limit });
   const named = openNodeMainLoop(pid, memory);
   const main = named.ok ? named.loop : searchMainLoop(pid, searches);
   if (main !== null)
