@@ -35,6 +35,8 @@ export default defineConfig({
         test: {
           name: 'unit',
           maxWorkers: '100%',
+          // They share a process, not globals: a fresh one for each file costs a quarter of a second.
+          isolate: false,
           include: ['test/**/*.test.ts'],
           exclude: ['test/e2e/**', 'test/**/*.timed.test.ts'],
           testTimeout: 20_000,
