@@ -56,7 +56,8 @@ export class LoopSearches {
     for (const [tid, search] of this.#searches) {
       const probe = search.tryOnce();
       if (probe !== null) this.#found.push({ tid, probe });
-      if (probe !== null || search.tries >= (this.#options.limit ?? SEARCH_LIMIT)) this.#searches.delete(tid);
+      if (probe !== null || search.tries >= (this.#options.limit ?? SEARCH_LIMIT))
+        this.#searches.delete(tid);
     }
   }
 
