@@ -1,6 +1,5 @@
-import { usageError } from '../core/errors.ts';
-import { parsePid } from '../core/pid.ts';
 import { COMMON_OPTIONS, type OptionTable, type OptionValues, type Usage } from './command.ts';
+import { optionalPid } from './optional-pid.ts';
 
 const OPTIONS = {
   pid: { type: 'string', short: 'p' },
@@ -64,14 +63,5 @@ export function chooseCleanupTarget(
   values: OptionValues,
   positionals: readonly string[],
 ): number | null {
-  const flag = values['pid'];
-  const words = [...positionals, ...(typeof flag === 'string' ? [flag] : [])];
-  const pids = new Set(words.map((word) => parsePid(word)));
-  const [pid = null, another] = pids;
-  if (another !== undefined)
-    throw usageError(
-      `one process at a time, got pids ${[...pids].join(', ')}`,
-      'Without a pid, all are cleaned up.',
-    );
-  return pid;
+  return optionalPid(values, positionals, 'Without a pid, all are cleaned up.');
 }

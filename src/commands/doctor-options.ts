@@ -1,6 +1,5 @@
-import { usageError } from '../core/errors.ts';
-import { parsePid } from '../core/pid.ts';
 import { COMMON_OPTIONS, type OptionTable, type OptionValues, type Usage } from './command.ts';
+import { optionalPid } from './optional-pid.ts';
 
 const OPTIONS = {
   pid: { type: 'string', short: 'p' },
@@ -64,10 +63,5 @@ export function chooseDoctorTarget(
   values: OptionValues,
   positionals: readonly string[],
 ): number | null {
-  const flag = values['pid'];
-  const pids = new Set([...positionals, ...(typeof flag === 'string' ? [flag] : [])].map(parsePid));
-  const [pid = null, another] = pids;
-  if (another !== undefined)
-    throw usageError(`one process at a time, got pids ${[...pids].join(', ')}`);
-  return pid;
+  return optionalPid(values, positionals);
 }
