@@ -3,8 +3,9 @@ import { detectAll } from '../../src/analysis/detectors.ts';
 import { seededRandom } from '../../src/analysis/random.ts';
 import { ATTR, METRIC } from '../../src/core/semconv.ts';
 import { wilson } from '../../src/core/statistics.ts';
-import type { Attributes, Metric, Observation, RunStart } from '../../src/core/types.ts';
+import type { Attributes, Metric, Observation } from '../../src/core/types.ts';
 import { memoryRecording } from '../../src/recording/memory.ts';
+import { MIB, START, T0 } from './simulated-run.ts';
 
 /*
  * The detectors of growth by simulation, seeded: how slow a leak they still find among clients that come and go, and how often they call
@@ -16,28 +17,6 @@ const SERIES = 400;
 const MOST_FALSE = 0.05;
 /** The lower end has to be above it. */
 const LEAST_FOUND = 0.9;
-const T0 = 1_700_000_000;
-const MIB = 2 ** 20;
-const START: RunStart = {
-  schemaVersion: 1,
-  toolVersion: '0',
-  command: 'attach',
-  startedAt: T0,
-  traceId: 'a'.repeat(32),
-  targets: [
-    {
-      pid: 42,
-      parent: 1,
-      startTicks: 7,
-      runtime: 'python',
-      runtimeVersion: '3.11',
-      title: 'python app.py',
-      role: null,
-    },
-  ],
-  collectors: [],
-  settings: {},
-};
 
 type Noise = () => number;
 

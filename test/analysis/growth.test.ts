@@ -2,31 +2,9 @@ import { describe, expect, it } from 'vitest';
 import { detectAll } from '../../src/analysis/detectors.ts';
 import { seededRandom } from '../../src/analysis/random.ts';
 import { ATTR, METRIC } from '../../src/core/semconv.ts';
-import type { Attributes, Metric, Observation, RunStart } from '../../src/core/types.ts';
+import type { Attributes, Metric, Observation } from '../../src/core/types.ts';
 import { memoryRecording } from '../../src/recording/memory.ts';
-
-const T0 = 1_700_000_000;
-const MIB = 2 ** 20;
-const START: RunStart = {
-  schemaVersion: 1,
-  toolVersion: '0',
-  command: 'attach',
-  startedAt: T0,
-  traceId: 'a'.repeat(32),
-  targets: [
-    {
-      pid: 42,
-      parent: 1,
-      startTicks: 7,
-      runtime: 'python',
-      runtimeVersion: '3.11',
-      title: 'python app.py',
-      role: null,
-    },
-  ],
-  collectors: [],
-  settings: {},
-};
+import { MIB, START, T0 } from './simulated-run.ts';
 
 function findingsOf(...observations: readonly (readonly Observation[])[]) {
   const recording = memoryRecording(START);
