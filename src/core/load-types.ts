@@ -1,0 +1,223 @@
+import type { HistogramBuckets, Ratio, Seconds } from './types.ts';
+
+/**
+ * The vocabulary of `trace load`: what one request showed, and what a whole run did. Everything here is plain data that survives
+ * structured cloning and JSON, because it crosses threads, processes and machines. Points in time are CLOCK_MONOTONIC of the machine
+ * that measured (`mono`), unless a name says otherwise.
+ */
+
+/** The endpoints of an OpenAI-compatible server. */
+export type LoadApi = 'chat' | 'completions' | 'responses' | 'embeddings';
+
+/**
+ * Why a request failed, exactly enough to act on. The part before the dot is the class, the part after it the phase or detail.
+ * `http.4xx` and `http.5xx` carry the exact status in {@link RequestError.status}.
+ */
+export type LoadErrorClass =
+  | 'dns'
+  | 'refused'
+  | 'unreachable'
+  | 'tls'
+  | 'timeout.connect'
+  | 'timeout.first_byte'
+  | 'timeout.total'
+  /** No byte for the stall limit in the middle of a stream. */
+  | 'stall'
+  | 'http.4xx'
+  | 'http.429'
+  | 'http.5xx'
+  | 'http.other'
+  /** The connection ended before any byte of an answer, also on a fresh connection. */
+  | 'reset'
+  /** The connection ended in the middle of an answer, or the stream ended without its end marker. */
+  | 'cut'
+  /** What came is no HTTP, no SSE, or no JSON of this API. */
+  | 'malformed'
+  /** An error event inside a 200. */
+  | 'error_event'
+  /** A complete answer without a single output. */
+  | 'empty'
+  /** Still running when the drain time was over; neither a success nor the server's failure. */
+  | 'unfinished';
+
+export interface RequestError {
+  readonly class: LoadErrorClass;
+  readonly status: number | null;
+  /** At most 300 characters of what came, from outside: untrusted. */
+  readonly detail: string;
+  /** Of a 429 or 503 that said so. */
+  readonly retryAfter: Seconds | null;
+}
+
+/** One request, when it is over. */
+export interface RequestRecord {
+  /** Position in the run, from 0, over all workers: the same seed gives the same request the same index. */
+  readonly index: number;
+  readonly worker: number;
+  /** Index of the stage of the plan it belongs to. */
+  readonly stage: number;
+  /** Warm-up requests are sent and counted apart; no latency of theirs is in a result. */
+  readonly warmup: boolean;
+  /** When the schedule wanted it sent. In a closed loop: when its slot became free. */
+  readonly scheduledAt: Seconds;
+  /** When its bytes began to be handed to the kernel (the connection being there). */
+  readonly startedAt: Seconds;
+  /** When the last of its bytes had been handed over. */
+  readonly sentAt: Seconds;
+  /** When a new connection for it was ready; null when one was reused. */
+  readonly connectedAt: Seconds | null;
+  /** First byte of the answer. */
+  readonly firstByteAt: Seconds | null;
+  /** First non-empty output: content, reasoning, a tool call's arguments; an answer that is not streamed: its end. */
+  readonly firstOutputAt: Seconds | null;
+  readonly lastOutputAt: Seconds | null;
+  readonly endedAt: Seconds;
+  /** Longest gap between two outputs. */
+  readonly longestGap: Seconds;
+  /** Events with non-empty output. */
+  readonly outputs: number;
+  /** As the server's usage counts them; null when it gave none. */
+  readonly inputTokens: number | null;
+  readonly outputTokens: number | null;
+  readonly cachedTokens: number | null;
+  readonly reasoningTokens: number | null;
+  readonly status: number | null;
+  /** Null for a success. A failed request is counted and stays out of every latency. */
+  readonly error: RequestError | null;
+  readonly finishReason: string | null;
+  /** The answer's own id, at most 100 characters, untrusted. */
+  readonly responseId: string | null;
+  /** How often it was sent again on a fresh connection because a kept one turned out to be closed. */
+  readonly resends: number;
+  readonly bytesSent: number;
+  readonly bytesReceived: number;
+  /** Lower-case hex, 16 digits: the span id in the `traceparent` that was sent; empty when none was. */
+  readonly spanId: string;
+  /** Name of the prompt class in a mix; empty when there is but one. */
+  readonly promptClass: string;
+  /** Conversation and turn of a multi-turn run; null otherwise. */
+  readonly session: number | null;
+  readonly turn: number | null;
+}
+
+/**
+ * What latencies are kept of. `*_scheduled` count from the schedule (safe from coordinated omission), the others from the wire, that is
+ * from `startedAt`. In a closed loop the two differ only by the time that the client itself took.
+ */
+export type LatencyKey =
+  | 'ttft'
+  | 'itl'
+  | 'tpot'
+  | 'ntpot'
+  | 'e2e'
+  | 'ttft_scheduled'
+  | 'e2e_scheduled'
+  | 'connect';
+
+export const LATENCY_KEYS: readonly LatencyKey[] = [
+  'ttft',
+  'itl',
+  'tpot',
+  'ntpot',
+  'e2e',
+  'ttft_scheduled',
+  'e2e_scheduled',
+  'connect',
+];
+
+/** How the client itself did: what it could not have measured better than. */
+export interface ClientHealth {
+  /** Sent later than the schedule wanted (open loop), the client's own doing. */
+  readonly lateness: HistogramBuckets;
+  /** How late a timer of the engine's loop fired. */
+  readonly loopDelay: HistogramBuckets;
+  /** From readable to parsed: how old bytes were when they were looked at. */
+  readonly readLag: HistogramBuckets;
+  /** CPU time of the engine's threads over wall time, one core = 1, of each worker. */
+  readonly coreShare: readonly Ratio[];
+}
+
+/** A service level objective on one request. */
+export interface Slo {
+  readonly metric: 'ttft' | 'tpot' | 'itl' | 'e2e' | 'ntpot';
+  readonly limit: Seconds;
+}
+
+/** What a stage, or a run as a whole, did. Two of them merge by adding (see src/load/results/merge.ts). */
+export interface StageResult {
+  /** As people named or asked for it: `c=32`, `8 req/s`. */
+  readonly label: string;
+  /** The level asked for; null of a total of different levels. */
+  readonly asked: { readonly kind: 'concurrency' | 'rate'; readonly value: number } | null;
+  /** The measured window: after warm-up, to the last end of a request that began within it. */
+  readonly from: Seconds;
+  readonly to: Seconds;
+  /** End of sending: rates are taken over from..sendingEnded, or the drain would dilute them. */
+  readonly sendingEnded: Seconds;
+  readonly requests: {
+    readonly sent: number;
+    readonly ok: number;
+    readonly failed: number;
+    /** Still running when the drain ended. */
+    readonly unfinished: number;
+    readonly warmup: number;
+    /** Of an open loop under `--max-concurrency`: how many waited for a slot. */
+    readonly queued: number;
+    readonly resent: number;
+    readonly errors: Readonly<Partial<Record<LoadErrorClass, number>>>;
+    /** Exact statuses of the failures that had one. */
+    readonly statuses: Readonly<Record<string, number>>;
+  };
+  readonly tokens: {
+    readonly input: number;
+    readonly output: number;
+    readonly cached: number;
+    readonly reasoning: number;
+    /** Successes whose output was counted by the server's usage, and those where only events could be counted. */
+    readonly counted: number;
+    readonly uncounted: number;
+    /** Output events of successes. */
+    readonly events: number;
+  };
+  readonly bytes: { readonly sent: number; readonly received: number };
+  readonly latency: Readonly<Record<LatencyKey, HistogramBuckets>>;
+  /** Successes that met every objective; null when none was given. */
+  readonly goodput: { readonly met: number } | null;
+  readonly inFlight: { readonly mean: number; readonly max: number };
+  readonly health: ClientHealth;
+}
+
+/** One process's part in a run, as merging needs it. */
+export interface LoadPart {
+  readonly host: string;
+  /** Unix time of the start, and CLOCK_MONOTONIC then. */
+  readonly wall: Seconds;
+  readonly mono: Seconds;
+  /**
+   * The server's clock minus ours, from its `Date` headers: it lies between these bounds. Null when it sent none.
+   */
+  readonly serverOffset: {
+    readonly low: Seconds;
+    readonly high: Seconds;
+    readonly samples: number;
+  } | null;
+  /** Whether it ended by itself: a part that was killed is whole up to its last second. */
+  readonly complete: boolean;
+}
+
+/** The result of a run. */
+export interface LoadResult {
+  readonly runId: string;
+  /** How many parts the run has, and which are in here. */
+  readonly parts: { readonly expected: number; readonly present: readonly LoadPart[] };
+  readonly url: string;
+  readonly api: LoadApi;
+  readonly model: string;
+  readonly streaming: boolean;
+  readonly slos: readonly Slo[];
+  readonly workers: number;
+  readonly seed: number;
+  readonly stages: readonly StageResult[];
+  readonly total: StageResult;
+  readonly interrupted: boolean;
+}

@@ -1,0 +1,127 @@
+import type { LatencyKey, RequestError, RequestRecord } from '../core/load-types.ts';
+import type { HistogramBuckets, Ratio, Seconds } from '../core/types.ts';
+import type { EndpointPlan, LoadPlan, Timeouts } from './plan.ts';
+
+/** How the parts of the engine meet: prompts give bodies, the wire sends them, the driver decides when, batches leave the thread. */
+
+/** A request that is ready to be sent but for its per-request headers. */
+export interface PreparedRequest {
+  readonly index: number;
+  /** JSON, UTF-8. */
+  readonly body: Buffer;
+  readonly promptClass: string;
+  readonly session: number | null;
+  readonly turn: number | null;
+  /** When the data want it sent, from the start of the run; null outside a replay. */
+  readonly due: Seconds | null;
+}
+
+/** Prompts. The same plan, seed and index give the same bytes in every worker and on every machine. */
+export interface RequestSource {
+  /** Null when the data are at an end. */
+  prepare(index: number): PreparedRequest | null;
+  /** Whether {@link answered} must be given the answer's text (multi-turn); otherwise the wire keeps no text. */
+  readonly wantsAnswers: boolean;
+  answered(request: PreparedRequest, text: string): void;
+}
+
+/** What the wire found out about one request: mutable, reused by the wire's caller, valid until it is sent with again. */
+export interface Exchange {
+  /** Set before sending. */
+  traceparent: string | null;
+  /** An output came at `at`; the wire calls it for each output event, in order. Hot: 100,000 times a second. */
+  onOutput: (at: Seconds) => void;
+  /** It is over; everything below is final. Called exactly once for each `send`. */
+  onEnd: () => void;
+
+  startedAt: Seconds;
+  sentAt: Seconds;
+  connectedAt: Seconds | null;
+  firstByteAt: Seconds | null;
+  endedAt: Seconds;
+  status: number | null;
+  error: RequestError | null;
+  inputTokens: number | null;
+  outputTokens: number | null;
+  cachedTokens: number | null;
+  reasoningTokens: number | null;
+  finishReason: string | null;
+  responseId: string | null;
+  resends: number;
+  bytesSent: number;
+  bytesReceived: number;
+  /** The answer's text, where it was asked for. */
+  text: string;
+  /** Unix time in the answer's Date header, whole seconds; null when it had none. */
+  serverDate: Seconds | null;
+}
+
+/** Connections to one endpoint: kept alive, as many as there are requests under way. */
+export interface Wire {
+  /** Sends now, on a kept connection or a new one. Never throws; failures end the exchange. */
+  send(body: Buffer, exchange: Exchange): void;
+  /** Ends an exchange that is under way, with this error. */
+  abort(exchange: Exchange, error: RequestError): void;
+  /** How old bytes were when they were parsed, since the last call; for the client's health. */
+  drainReadLag(): HistogramBuckets;
+  close(): void;
+}
+
+export interface WireOptions {
+  readonly endpoint: EndpointPlan;
+  readonly timeouts: Timeouts;
+  readonly streaming: boolean;
+  readonly keepText: boolean;
+}
+
+/** What one engine thread hands over, about every 100 ms while something happens, at least once a second. */
+export interface EngineBatch {
+  readonly worker: number;
+  readonly from: Seconds;
+  readonly to: Seconds;
+  /** What was measured in between, by stage: the latencies of the requests (ended in it, measured, successful) and every gap of theirs. */
+  readonly stages: readonly {
+    readonly stage: number;
+    readonly latency: Readonly<Partial<Record<LatencyKey, HistogramBuckets>>>;
+    readonly lateness: HistogramBuckets;
+    /** Requests under way: integral over the batch (request-seconds) and the most at once. */
+    readonly inFlightSeconds: number;
+    readonly inFlightMax: number;
+    readonly queued: number;
+  }[];
+  /** Requests that ended in it. */
+  readonly requests: readonly RequestRecord[];
+  readonly loopDelay: HistogramBuckets;
+  readonly readLag: HistogramBuckets;
+  readonly coreShare: Ratio;
+  /** Right now. */
+  readonly inFlight: number;
+  readonly stage: number;
+  /** Bounds of the server's clock minus ours so far, from Date headers. */
+  readonly serverOffset: {
+    readonly low: Seconds;
+    readonly high: Seconds;
+    readonly samples: number;
+  } | null;
+}
+
+/** What the engine says of itself besides batches. */
+export interface EngineEvents {
+  onBatch(batch: EngineBatch): void;
+  /** A stage begins (warm-up over), stops sending, and has drained. */
+  onStage(event: {
+    readonly stage: number;
+    readonly what: 'begun' | 'sending-ended' | 'drained';
+    readonly at: Seconds;
+  }): void;
+}
+
+/** A running load: `src/load/engine.ts` opens it over `plan.workers` threads. */
+export interface RunningLoad {
+  /** Resolves when every stage has drained, or when stopped. Rejects with a TraceError when nothing could start. */
+  readonly finished: Promise<{ readonly interrupted: boolean }>;
+  /** Stops sending and drains for `plan.drain`; a second call ends at once. */
+  stop(): void;
+}
+
+export type StartLoad = (plan: LoadPlan, events: EngineEvents) => RunningLoad;
