@@ -131,7 +131,10 @@ export interface LoadPlan {
   readonly trace: {
     /** 32 hex digits. */
     readonly traceId: string;
-    /** Share of requests whose `traceparent` has the sampled flag and whose span is kept. */
-    readonly sample: Ratio;
+    /**
+     * Share of requests whose `traceparent` has the sampled flag and whose span is kept; `thinning` where nobody knows how many there
+     * will be. Which ones: `isSampled` in trace-context.ts.
+     */
+    readonly sample: Ratio | 'thinning';
   } | null;
 }
