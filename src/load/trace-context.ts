@@ -1,3 +1,4 @@
+import type { Ratio } from '../core/types.ts';
 import type { LoadPlan } from './plan.ts';
 
 /**
@@ -26,14 +27,16 @@ const NO_SPAN_ID = '0'.repeat(16);
 
 /**
  * Whether a request's `traceparent` says "sampled" and its span is exported: decided by its index alone, before it is sent, because the
- * server keeps its own spans by this flag. `thinning`: all of the first {@link THINNING_BEGINS}, every second one until there are twice
- * as many, every fourth until four times: some hundred more for each doubling, however long the run gets.
+ * server keeps its own spans by this flag. `thinning`: all of the first {@link THINNING_BEGINS}, half of those until there are twice
+ * as many, a quarter until four times: so many more for each doubling, however long the run gets.
  */
 export function isSampled(index: number, sample: TracePlan['sample']): boolean {
-  if (sample !== 'thinning') return scramble((index + GOLDEN) >>> 0) < sample * 2 ** 32;
-  if (index < THINNING_BEGINS) return true;
-  const every = 2 ** (Math.floor(Math.log2(index / THINNING_BEGINS)) + 1);
-  return index % every === 0;
+  return scramble((index + GOLDEN) >>> 0) < shareAt(index, sample) * 2 ** 32;
+}
+
+function shareAt(index: number, sample: TracePlan['sample']): Ratio {
+  if (sample !== 'thinning') return sample;
+  return index < THINNING_BEGINS ? 1 : 0.5 ** (Math.floor(Math.log2(index / THINNING_BEGINS)) + 1);
 }
 
 /** The header's value. */
