@@ -18,7 +18,10 @@ export interface PreparedRequest {
 
 /** Prompts. The same plan, seed and index give the same bytes in every worker and on every machine. */
 export interface RequestSource {
-  /** Null when the data are at an end. */
+  /**
+   * Null when the data are at an end. Of a run with `turns` > 1, index is session × turns + turn: a turn is prepared after its predecessor
+   * was `answered`, by the same worker, and never when that failed. Of a replay, `due` never falls with the index.
+   */
   prepare(index: number): PreparedRequest | null;
   /** Whether {@link answered} must be given the answer's text (multi-turn); otherwise the wire keeps no text. */
   readonly wantsAnswers: boolean;
@@ -84,9 +87,13 @@ export interface EngineBatch {
     readonly stage: number;
     readonly latency: Readonly<Partial<Record<LatencyKey, HistogramBuckets>>>;
     readonly lateness: HistogramBuckets;
-    /** Requests under way: integral over the batch (request-seconds) and the most at once. */
+    /**
+     * Requests under way: integral over the part of the batch that lies in the stage's measured window (`begun` to `sending-ended`), in
+     * request-seconds, and the most at once in it. Divide by the window for the mean.
+     */
     readonly inFlightSeconds: number;
     readonly inFlightMax: number;
+    /** Measured requests that were due and had to wait for a place under `maxConcurrency`. */
     readonly queued: number;
   }[];
   /** Requests that ended in it. */
@@ -108,7 +115,11 @@ export interface EngineBatch {
 /** What the engine says of itself besides batches. */
 export interface EngineEvents {
   onBatch(batch: EngineBatch): void;
-  /** A stage begins (warm-up over), stops sending, and has drained. */
+  /**
+   * A stage begins (warm-up over; not at all when it is stopped before), stops sending, and has drained. `sending-ended` is the end of the
+   * window over which rates are taken: of an open loop that ends by count, when the next request would have been due. What ends after it
+   * was served after it: a rate of completions counts what ended inside.
+   */
   onStage(event: {
     readonly stage: number;
     readonly what: 'begun' | 'sending-ended' | 'drained';
@@ -116,7 +127,7 @@ export interface EngineEvents {
   }): void;
 }
 
-/** A running load: `src/load/engine.ts` opens it over `plan.workers` threads. */
+/** A running load: `src/load/engine/engine.ts` opens it over `plan.workers` threads. */
 export interface RunningLoad {
   /** Resolves when every stage has drained, or when stopped. Rejects with a TraceError when nothing could start. */
   readonly finished: Promise<{ readonly interrupted: boolean }>;

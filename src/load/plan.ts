@@ -35,7 +35,7 @@ export type Arrival =
       readonly rampUp: Seconds;
     }
   | {
-      /** Requests a second, whatever the server does. `rateTo` differs from `rate` in a ramp (linear in time). */
+      /** Requests (of several turns: conversations) a second, whatever the server does. `rateTo` differs from `rate` in a ramp (linear in time). */
       readonly kind: 'open';
       readonly rate: number;
       readonly rateTo: number;
@@ -57,6 +57,11 @@ export interface StagePlan {
   /** Whichever comes first ends it; both null only in a replay. */
   readonly duration: Seconds | null;
   readonly requests: number | null;
+  /**
+   * It begins at the moment at which the stage before stops sending, whose requests are still under way: steps of a ramp, where a pause
+   * would be a disturbance. Otherwise it begins when that one has drained.
+   */
+  readonly continuous?: boolean;
 }
 
 /** One sort of prompt in a mix. */
