@@ -13,6 +13,14 @@ const FRAMES_PER_CODE_LIMIT = 1024;
  */
 const SETTLED_AFTER = 32;
 const SETTLED_RECHECK_MS = 100;
+/**
+ * Code that was found the same on that many uses, over at least this long, is a function of the program rather than something made and
+ * dropped in a loop: it is believed without a look for the second time. Most of what reading a stack costs, ourselves and the target's
+ * memory lock, is looking at code objects that never change. Should it be freed and another code object be made in its place, a stack
+ * shows the old name for so long at most.
+ */
+const TRUSTED_AFTER_MS = 1000;
+const TRUSTED_FOR_MS = 500;
 
 /** Above any count of references (an immortal object's is 2^32 − 1), below any link between free blocks (heap addresses). */
 const REFERENCES_LIMIT = 2 ** 33;
@@ -35,8 +43,11 @@ interface KnownCode extends Code {
   readonly length: number;
   readonly lineTable: Buffer;
   readonly frames: Map<number, Frame>;
-  /** The reading in which the identity was last compared. */
+  /** The reading in which the identity was last compared, when that was, how often it was found the same, and since when. */
   checkedIn: number;
+  checkedAt: number;
+  checks: number;
+  readonly since: number;
   /** The name and the file as they lie in memory, how often they were found unchanged, and when last. */
   readonly imprints: readonly TextImprint[];
   unchanged: number;
@@ -45,7 +56,7 @@ interface KnownCode extends Code {
 
 /**
  * Code objects by address. They can be freed and their address reused, so each use in a new reading compares every pointer
- * the entry was built from, and the version or the text, before it is trusted again.
+ * the entry was built from, and the version or the text, before it is trusted again; that of long-settled code now and then.
  */
 export class CodeObjects {
   readonly #objects: PythonObjects;
@@ -56,6 +67,8 @@ export class CodeObjects {
   readonly #identity: Float64Array;
   readonly #hasInlineCode: boolean;
   #reading = 0;
+  /** When the reading began, in milliseconds. */
+  #now = 0;
 
   constructor(objects: PythonObjects) {
     const { code, minor, object } = objects.table;
@@ -81,6 +94,7 @@ export class CodeObjects {
   /** Starts a new reading: what was compared before is compared again. */
   begin(): void {
     this.#reading++;
+    this.#now = performance.now();
   }
 
   /** The code object at `address`. Throws Unsound or MemoryError. */
@@ -108,10 +122,13 @@ export class CodeObjects {
 
   #at(address: number): KnownCode {
     const known = this.#known.get(address);
-    if (known?.checkedIn === this.#reading) return known;
+    if (known !== undefined && (known.checkedIn === this.#reading || this.#isTrusted(known)))
+      return known;
     this.#readIdentity(address);
     if (known !== undefined && this.#isIdentityOf(known) && this.#isTextOf(known)) {
       known.checkedIn = this.#reading;
+      known.checkedAt = this.#now;
+      known.checks++;
       return known;
     }
     this.#known.delete(address);
@@ -120,6 +137,14 @@ export class CodeObjects {
     if (oldest?.done === false) this.#known.delete(oldest.value);
     this.#known.set(address, code);
     return code;
+  }
+
+  #isTrusted({ checks, checkedAt, since }: KnownCode): boolean {
+    return (
+      checks >= SETTLED_AFTER &&
+      checkedAt - since >= TRUSTED_AFTER_MS &&
+      this.#now - checkedAt < TRUSTED_FOR_MS
+    );
   }
 
   #readIdentity(address: number): void {
@@ -147,9 +172,9 @@ export class CodeObjects {
   #isTextOf(code: KnownCode): boolean {
     const isVersioned = code.identity.at(-1) !== 0;
     if (isVersioned) return true;
-    const now = performance.now();
-    if (code.unchanged >= SETTLED_AFTER && now - code.comparedAt < SETTLED_RECHECK_MS) return true;
-    code.comparedAt = now;
+    if (code.unchanged >= SETTLED_AFTER && this.#now - code.comparedAt < SETTLED_RECHECK_MS)
+      return true;
+    code.comparedAt = this.#now;
     code.unchanged++;
     return code.imprints.every((imprint) => this.#objects.isStill(imprint));
   }
@@ -181,6 +206,9 @@ export class CodeObjects {
       identity: this.#identity.slice(),
       frames: new Map<number, Frame>(),
       checkedIn: this.#reading,
+      checkedAt: this.#now,
+      checks: 0,
+      since: this.#now,
       imprints,
       unchanged: 0,
       comparedAt: 0,

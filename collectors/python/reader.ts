@@ -119,11 +119,18 @@ export class PythonReader implements FrameSource {
     return this.#list().map((state) => this.#thread(state));
   }
 
-  /** One thread, at a cost that suits sampling; null when `tid` has no Python state. */
+  /** One thread; null when `tid` has no Python state. */
   stack(tid: number): PythonThread | null {
     const state = this.#attempt(() => ({ found: this.#states.find(tid) })) ?? this.#reject();
     if (state === null) return this.#withoutFrames(tid);
     return state.found === null ? null : this.#thread(state.found);
+  }
+
+  /** The frames of {@link stack} alone, for sampling; null when they could not be had (the counters say why), or there are none. */
+  sampledStack(tid: number): readonly Frame[] | null {
+    const state = this.#attempt(() => ({ found: this.#states.find(tid) })) ?? this.#reject();
+    if (state === null || state.found === null) return null;
+    return this.#read(state.found, (list) => this.#named(list));
   }
 
   /** The threads that run a stock asyncio loop, in a turn or between two. */

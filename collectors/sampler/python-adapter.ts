@@ -59,10 +59,7 @@ class PythonAdapter implements RuntimeAdapter {
     this.#searches.round(at);
   }
 
-  readonly stack = (tid: number): readonly Frame[] | null => {
-    const thread = this.#reader.stack(tid);
-    return thread === null || thread.state !== 'ok' ? null : thread.frames;
-  };
+  readonly stack = (tid: number): readonly Frame[] | null => this.#reader.sampledStack(tid);
 
   get missing(): string {
     return this.#hasUvloop
