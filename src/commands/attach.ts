@@ -12,12 +12,13 @@ import { NodeInspector } from './attach-inspect.ts';
 import { attachUsage, type AttachOptions, parseAttachOptions } from './attach-options.ts';
 import { type AttachPlan, probeTarget } from './attach-probe.ts';
 import { AttachScreen } from './attach-screen.ts';
-import { finish, openSinks, readBack, type Setup } from './attach-sinks.ts';
-import { ownCpuTime, runEnd, watch, type Watched } from './attach-watch.ts';
-import type { Command, CommandContext, StopSignal } from './command.ts';
+
+import type { Command, CommandContext, Environment, StopSignal } from './command.ts';
 import { exitCodeOfFindings } from './outcome.ts';
+import { finish, openSinks, readBack } from './run-sinks.ts';
 import { StopSignals } from './stop-signals.ts';
 import { toolVersion } from './version.ts';
+import { ownCpuTime, runEnd, sourceOf, watch, type Watched } from './watch.ts';
 
 /** `trace attach`: find the target, say what can be seen, watch it, report. */
 export const attachCommand: Command = { ...attachUsage, run };
@@ -67,17 +68,28 @@ async function runPlan(
     environment,
     screen,
     inspector,
-  }: Omit<Setup, 'clock'> & { readonly inspector: NodeInspector },
+  }: {
+    readonly options: AttachOptions;
+    readonly environment: Environment;
+    readonly screen: AttachScreen;
+    readonly inspector: NodeInspector;
+  },
   stops: StopSignals,
 ): Promise<ExitCode> {
   const clock = anchoredClock(takeAnchor());
   const start = runStart(plan, options, clock);
-  const sinks = await openSinks(start, { options, environment, screen, clock });
+  const sinks = await openSinks(start, {
+    recording: options.recording,
+    otlp: options.otlp,
+    name: String(plan.found.target.pid),
+    environment,
+    screen,
+    clock,
+  });
   const startupCpu = ownCpuTime();
   const stolenBefore = stealTime();
   const watched = await watch({
-    target: plan.found.target,
-    collectors: plan.collectors,
+    sources: plan.collectors.map((collector) => sourceOf(collector, plan.found.target)),
     sinks: [...sinks.all, screen],
     clock,
     duration: options.duration,

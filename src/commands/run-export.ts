@@ -1,8 +1,7 @@
-import type { Finding, RunEnd, RunStart, Seconds } from '../core/types.ts';
+import type { Finding, Metric, RunEnd, RunStart, Seconds } from '../core/types.ts';
 import type { OtlpConfig } from '../otel/environment.ts';
 import type { OtlpSink } from '../otel/sink.ts';
 import type { AttachOptions } from './attach-options.ts';
-import type { AttachScreen } from './attach-screen.ts';
 import type { Environment } from './command.ts';
 
 /** Sending a run to an OTLP receiver: whether and where to, the end of it, and where the trace can be looked at then. */
@@ -10,10 +9,13 @@ import type { Environment } from './command.ts';
 /** A delivery that takes longer is said, so that nobody takes trace for hung. */
 const WORTH_SAYING: Seconds = 1;
 
-interface Setup {
-  readonly options: AttachOptions;
+/** What sending depends on. */
+export interface ExportSetup {
+  readonly otlp: AttachOptions['otlp'];
   readonly environment: Environment;
-  readonly screen: AttachScreen;
+  readonly screen: { note(text: string): void; problem(text: string): void };
+  /** Metrics beyond those of semconv.ts. */
+  readonly metrics?: readonly Metric[];
 }
 
 /** An export that has been opened. */
@@ -24,9 +26,9 @@ export interface Export {
 }
 
 /** Opens what flags and variables ask for; null when they ask for nothing. Its warnings are said as they arise. */
-export async function openExport(start: RunStart, setup: Setup): Promise<Export | null> {
-  const { options, environment, screen } = setup;
-  const { enabled, endpoint, protocol } = options.otlp;
+export async function openExport(start: RunStart, setup: ExportSetup): Promise<Export | null> {
+  const { otlp, environment, screen, metrics = [] } = setup;
+  const { enabled, endpoint, protocol } = otlp;
   const { env } = environment;
   const asked = enabled || Object.keys(env).some((name) => name.startsWith('OTEL_EXPORTER_OTLP_'));
   if (!asked) return null;
@@ -44,7 +46,7 @@ export async function openExport(start: RunStart, setup: Setup): Promise<Export 
     orDefault: enabled && !named,
   });
   if (config === null) return null;
-  const sink = openOtlpSink({ config, start, onWarning: (text) => screen.problem(text) });
+  const sink = openOtlpSink({ config, start, metrics, onWarning: (text) => screen.problem(text) });
   return {
     sink,
     async finish(end, findings) {
@@ -60,7 +62,7 @@ export async function openExport(start: RunStart, setup: Setup): Promise<Export 
       try {
         const { signals } = await sink.end(end, findings);
         if ((signals.traces?.sent ?? 0) === 0) return null;
-        return await traceUrl(start.traceId, { config, options, signal: tired.signal });
+        return await traceUrl(start.traceId, { config, otlp, signal: tired.signal });
       } finally {
         clearTimeout(note);
         release();
@@ -71,11 +73,11 @@ export async function openExport(start: RunStart, setup: Setup): Promise<Export 
 
 async function traceUrl(
   traceId: string,
-  context: { config: OtlpConfig; options: AttachOptions; signal: AbortSignal },
+  context: { config: OtlpConfig; otlp: AttachOptions['otlp']; signal: AbortSignal },
 ): Promise<string | null> {
-  const { config, options, signal } = context;
+  const { config, otlp, signal } = context;
   const { configuredLink, jaegerLink } = await import('../otel/trace-link.ts');
-  const template = options.otlp.traceUrl;
+  const template = otlp.traceUrl;
   if (template !== null) return configuredLink(template, traceId);
   const receiver = config.targets.traces;
   return receiver === null ? null : jaegerLink({ receiver, traceId, signal });

@@ -1,24 +1,47 @@
 import { basename, join } from 'node:path';
 import { detectAll } from '../analysis/detectors.ts';
 import { TraceError } from '../core/errors.ts';
-import type { Clock, Finding, RecordingView, RunEnd, RunStart, Sink } from '../core/types.ts';
+import type {
+  Clock,
+  Finding,
+  Metric,
+  RecordingView,
+  RunEnd,
+  RunStart,
+  Sink,
+} from '../core/types.ts';
 import { defaultRecordingDirectory } from '../recording/directory.ts';
 import { type MemoryRecording, memoryRecording } from '../recording/memory.ts';
 import { openRecording } from '../recording/reader.ts';
 import { openRecordingWriter, type RecordingSink } from '../recording/writer.ts';
-import { type Export, openExport } from './attach-export.ts';
 import type { AttachOptions } from './attach-options.ts';
-import type { AttachScreen } from './attach-screen.ts';
 import type { Environment } from './command.ts';
+import { type Export, openExport } from './run-export.ts';
 
 /** Where a run's observations go: memory, a recording on disk, an OTLP receiver; and how they are closed and read back. */
 
+/** What is told to the person in front of the run. */
+export interface SinkScreen {
+  readonly recordingFailed: boolean;
+  /** How it goes on; nothing that the report has to hold. */
+  note(text: string): void;
+  /** Said at once, and again in the report. */
+  problem(text: string): void;
+  /** The recording on disk ends early; the report comes from memory. */
+  recordingFailure(text: string): void;
+}
+
 /** What opening the sinks of a run depends on. */
 export interface Setup {
-  readonly options: AttachOptions;
+  readonly recording: AttachOptions['recording'];
+  readonly otlp: AttachOptions['otlp'];
+  /** What the default name of the folder ends with. */
+  readonly name: string;
   readonly environment: Environment;
-  readonly screen: AttachScreen;
+  readonly screen: SinkScreen;
   readonly clock: Clock;
+  /** Metrics beyond those of semconv.ts. */
+  readonly metrics?: readonly Metric[];
 }
 
 /** The sinks of one run. */
@@ -31,9 +54,9 @@ export interface Sinks {
 
 /** Opens what the options ask for. Throws a TraceError when a folder the user named cannot be used. */
 export async function openSinks(start: RunStart, setup: Setup): Promise<Sinks> {
-  const { options } = setup;
-  const memory = memoryRecording(start);
-  const recording = options.recording.enabled ? await openDisk(start, setup) : null;
+  const { metrics = [] } = setup;
+  const memory = memoryRecording(start, { metrics });
+  const recording = setup.recording.enabled ? await openDisk(start, setup) : null;
   const otlp = await openExport(start, setup);
   const all = [memory, recording, otlp?.sink ?? null].filter((sink) => sink !== null);
   return { memory, recording, otlp, all };
@@ -41,12 +64,12 @@ export async function openSinks(start: RunStart, setup: Setup): Promise<Sinks> {
 
 async function openDisk(
   start: RunStart,
-  { options, environment, screen, clock }: Setup,
+  { recording, name, environment, screen, clock, metrics = [] }: Setup,
 ): Promise<RecordingSink | null> {
-  const { path, parent, overwrite, raw } = options.recording;
+  const { path, parent, overwrite, raw } = recording;
   const usual = defaultRecordingDirectory({
     verb: start.command,
-    target: String(start.targets[0]?.pid ?? ''),
+    target: name,
     now: start.startedAt,
     cwd: environment.cwd,
     env: environment.env,
@@ -63,6 +86,7 @@ async function openDisk(
       env: environment.env,
       ifExists: path === null ? 'suffix' : 'fail',
       raw,
+      metrics,
       clock,
       onFailure: (error) => screen.recordingFailure(`the recording stopped: ${error.message}`),
     });
@@ -75,7 +99,7 @@ async function openDisk(
 }
 
 /** Everything that was observed: from disk where a long run did not fit into memory. */
-async function wholeView(sinks: Sinks, end: RunEnd, screen: AttachScreen): Promise<RecordingView> {
+async function wholeView(sinks: Sinks, end: RunEnd, screen: SinkScreen): Promise<RecordingView> {
   const { memory, recording } = sinks;
   if (memory.dropped === 0 || recording === null || screen.recordingFailed) return memory.view(end);
   await recording.flush();
@@ -86,12 +110,19 @@ async function wholeView(sinks: Sinks, end: RunEnd, screen: AttachScreen): Promi
   }
 }
 
-/** Findings from what was observed, written where the observations went, and the URL of the exported trace; every sink is closed. */
+/**
+ * Findings from what was observed, written where the observations went, and the URL of the exported trace; every sink is closed. `enrich` adds
+ * to the view what detectors need and no sink holds.
+ */
 export async function finish(
   sinks: Sinks,
-  { end, screen }: { end: RunEnd; screen: AttachScreen },
+  {
+    end,
+    screen,
+    enrich = (view) => view,
+  }: { end: RunEnd; screen: SinkScreen; enrich?: (view: RecordingView) => RecordingView },
 ): Promise<{ findings: readonly Finding[]; traceUrl: string | null }> {
-  const findings = detectAll(await wholeView(sinks, end, screen));
+  const findings = detectAll(enrich(await wholeView(sinks, end, screen)));
   await sinks.recording?.end(end, findings);
   const traceUrl = (await sinks.otlp?.finish(end, findings)) ?? null;
   await sinks.memory.close();
@@ -102,7 +133,7 @@ export async function finish(
 export async function readBack(
   sinks: Sinks,
   end: RunEnd,
-  screen: AttachScreen,
+  screen: SinkScreen,
 ): Promise<{ view: RecordingView; recording: string | null }> {
   const inMemory = sinks.memory.view(end);
   if (sinks.recording === null) return { view: inMemory, recording: null };

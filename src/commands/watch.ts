@@ -3,23 +3,34 @@ import type {
   Clock,
   Collector,
   Observation,
-  ProcessTarget,
+  ObserveContext,
   Ratio,
   RunEnd,
   Seconds,
   Sink,
+  Target,
 } from '../core/types.ts';
 import { uptime } from '../platform/proc.ts';
 
 /** Running collectors into sinks until the time is over, somebody stops it, or the target is gone. */
 
+/** A collector with what it looks at. */
+export interface Source {
+  readonly name: string;
+  observe(context: ObserveContext): AsyncIterable<Observation>;
+}
+
+/** Binds a collector to its target. */
+export function sourceOf<T extends Target>(collector: Collector<T>, target: T): Source {
+  return { name: collector.name, observe: (context) => collector.observe(target, context) };
+}
+
 export interface WatchOptions {
-  readonly target: ProcessTarget;
-  readonly collectors: readonly Collector<ProcessTarget>[];
+  readonly sources: readonly Source[];
   readonly sinks: readonly Sink[];
   readonly clock: Clock;
-  /** Null: until stopped. */
-  readonly duration: Seconds | null;
+  /** Null: until stopped, or until what is watched is gone. A promise: until it is settled, whatever is gone. */
+  readonly duration: Seconds | Promise<unknown> | null;
   /** Calls `stop` when somebody ends the run; the result ends that. */
   onStop(stop: () => void): () => void;
   /** Called about once a second, for a status line. */
@@ -47,7 +58,7 @@ const ANCHOR_EVERY = 60;
 
 /** Never throws on account of a collector: what fails becomes a gap. */
 export async function watch(options: WatchOptions): Promise<Watched> {
-  const { clock, duration, target } = options;
+  const { clock, duration } = options;
   const controller = new AbortController();
   const from = clock.now();
   let reason: Watched['reason'] = 'duration';
@@ -58,7 +69,9 @@ export async function watch(options: WatchOptions): Promise<Watched> {
     reason = 'interrupted';
     controller.abort();
   });
-  const timer = duration === null ? null : setTimeout(() => controller.abort(), duration * 1e3);
+  const timer =
+    typeof duration === 'number' ? setTimeout(() => controller.abort(), duration * 1e3) : null;
+  const until = duration instanceof Promise ? duration : null;
   let anchorDue = 0;
   const ticker = setInterval(() => {
     meter.tick();
@@ -78,6 +91,7 @@ export async function watch(options: WatchOptions): Promise<Watched> {
     if (
       observation.kind === 'gap' &&
       observation.reason === 'target-gone' &&
+      until === null &&
       !controller.signal.aborted
     ) {
       reason = 'target-gone';
@@ -86,16 +100,16 @@ export async function watch(options: WatchOptions): Promise<Watched> {
   };
   emit(anchor(clock));
   try {
-    await Promise.all(
-      options.collectors.map(async (collector) => {
-        try {
-          const context = { signal: controller.signal, clock };
-          for await (const observation of collector.observe(target, context)) emit(observation);
-        } catch (error) {
-          emit(failure(collector.name, clock, error));
-        }
-      }),
-    );
+    const watching = options.sources.map(async (source) => {
+      try {
+        const context = { signal: controller.signal, clock };
+        for await (const observation of source.observe(context)) emit(observation);
+      } catch (error) {
+        emit(failure(source.name, clock, error));
+      }
+    });
+    const ended = until?.finally(() => controller.abort()).catch(() => {});
+    await Promise.all([...watching, ended]);
   } finally {
     if (timer !== null) clearTimeout(timer);
     clearInterval(ticker);
