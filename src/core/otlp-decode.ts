@@ -1,5 +1,6 @@
 import type { Attributes, Event, Finding, Metric, Observation, RunEnd, RunStart } from './types.ts';
 import { SCOPE_NAME } from './otlp-encode.ts';
+import { toSpanContext } from './otlp-span-decode.ts';
 import { EVENT_NAME_ATTRIBUTE } from './otlp-log-encode.ts';
 import { instrumentOf, toHistogram } from './otlp-metric-decode.ts';
 import { toFinding, toGap, toRunEnd, toRunStart, toStack } from './otlp-records.ts';
@@ -149,7 +150,15 @@ class Decoder {
     // Our root span repeats the run-start and run-end records; a foreign one is a span like any other.
     if (scope.ours && asString(span['parentSpanId']) === '') return;
     const attributes = { ...scope.identity, ...fromAttributes(span['attributes']) };
-    this.#visitor.observation({ kind: 'span', name, from, to, attributes });
+    const context = toSpanContext(span);
+    this.#visitor.observation({
+      kind: 'span',
+      name,
+      from,
+      to,
+      attributes,
+      ...(context === undefined ? {} : { context }),
+    });
   }
 
   #log(record: Json): void {

@@ -1,5 +1,13 @@
 import { createHash } from 'node:crypto';
-import type { Attributes, Histogram, Metric, RunStart, Sample, Span } from './types.ts';
+import type {
+  Attributes,
+  Histogram,
+  Metric,
+  RunStart,
+  Sample,
+  Span,
+  SpanContext,
+} from './types.ts';
 import type {
   OtlpExponentialPoint,
   OtlpMetric,
@@ -17,8 +25,12 @@ import { toDouble, toKeyValues, toNanos } from './otlp-values.ts';
 /** The instrumentation scope of everything we write, and the service name unless the environment gives another. */
 export const SCOPE_NAME = 'tracewright';
 
-/** What all our spans are: work inside one program (opentelemetry-proto, Span.SpanKind). */
+/** Work inside one program (opentelemetry-proto, Span.SpanKind). */
 export const SPAN_KIND_INTERNAL = 1;
+export const SPAN_KIND = { server: 2, client: 3, producer: 4, consumer: 5 } as const;
+export const STATUS_ERROR = 2;
+/** Bit 0 of the trace flags. */
+export const FLAG_SAMPLED = 1;
 const TEMPORALITY = { delta: 1, cumulative: 2 } as const;
 /** What every payload of one run shares. */
 export interface EncodeContext {
@@ -70,16 +82,24 @@ export function encodeSpans(spans: readonly Span[], context: EncodeContext): Otl
   return tracesOf(
     spans.map((span) => ({
       traceId,
-      spanId: spanIdOf(traceId, span),
+      spanId: span.context?.spanId ?? spanIdOf(traceId, span),
       parentSpanId,
       name: span.name,
-      kind: SPAN_KIND_INTERNAL,
+      kind: span.context === undefined ? SPAN_KIND_INTERNAL : SPAN_KIND[span.context.role],
       startTimeUnixNano: toNanos(span.from),
       endTimeUnixNano: toNanos(span.to),
       attributes: toKeyValues(span.attributes),
+      ...(span.context === undefined ? {} : outcomeOf(span.context)),
     })),
     context,
   );
+}
+
+function outcomeOf({ failed, sampled }: SpanContext): Pick<OtlpSpan, 'status' | 'flags'> {
+  return {
+    ...(failed ? { status: { code: STATUS_ERROR } } : {}),
+    flags: sampled ? FLAG_SAMPLED : 0,
+  };
 }
 
 /** Samples and histograms, packed by metric: one metric entry, many points. */

@@ -61,6 +61,7 @@ export function toRunEnd(body: unknown): RunEnd | undefined {
     samples: finite(end['samples']),
     late: finite(end['late']),
     dropped: finite(end['dropped']),
+    ...(asObject(end['summary']) === undefined ? {} : { summary: toSettings(end['summary']) }),
   };
 }
 

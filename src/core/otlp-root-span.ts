@@ -55,6 +55,7 @@ function runSummary(start: RunStart, end: RunEnd, findings: readonly Finding[]):
     'tracewright.run.late.count': end.late,
     'tracewright.run.dropped.count': end.dropped,
     'tracewright.run.finding.count': findings.length,
+    ...end.summary,
     ...Object.fromEntries(
       settings.map(([key, value]) => [`tracewright.run.setting.${key}`, value]),
     ),

@@ -44,6 +44,8 @@ export interface OtlpSpan {
   readonly attributes: readonly OtlpKeyValue[];
   readonly events?: readonly OtlpSpanEvent[];
   readonly status?: { readonly code: number; readonly message?: string };
+  /** Of W3C Trace Context: bit 0 is "sampled". */
+  readonly flags?: number;
 }
 
 /** A reading: exactly one of `asDouble` and `asInt` is set. */

@@ -16,7 +16,12 @@ const DEPTH_LIMIT = 32;
  * measurements (0 s of waiting is `0.0`), OpenTelemetry's are pids, lines and other integers.
  */
 function isMeasurement(key: string): boolean {
-  return key.startsWith('tracewright.') && key !== ATTR.startTicks && !key.endsWith('.count');
+  return (
+    key.startsWith('tracewright.') &&
+    key !== ATTR.startTicks &&
+    !key.endsWith('.count') &&
+    !key.endsWith('.index')
+  );
 }
 
 /**

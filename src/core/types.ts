@@ -80,6 +80,19 @@ export interface Span {
   readonly from: Seconds;
   readonly to: Seconds;
   readonly attributes: Attributes;
+  /** Of a span that others know by its id: a request that carried it in its `traceparent`. Others get an id when they are stored. */
+  readonly context?: SpanContext;
+}
+
+/** What a span is to the rest of its trace. Its parent is the run's root span. */
+export interface SpanContext {
+  /** 16 lower-case hex digits. */
+  readonly spanId: string;
+  readonly role: 'client' | 'server' | 'producer' | 'consumer';
+  /** Whether what it stands for failed; why is in `error.type`. */
+  readonly failed: boolean;
+  /** The flag that was sent with it: one that is not sampled is recorded and never exported. */
+  readonly sampled: boolean;
 }
 
 /** One frame of a stack, as the runtime names it. `file` and `function` come from the target: untrusted. */
@@ -283,6 +296,8 @@ export interface RunEnd {
   readonly samples: number;
   readonly late: number;
   readonly dropped: number;
+  /** What it came to, in numbers that stand on the root span: a back end of traces alone sees nothing else of them. */
+  readonly summary?: Readonly<Record<string, number | string | boolean>>;
 }
 
 /** What detectors and reports read: a recording, or the same observations still in memory. */

@@ -127,7 +127,8 @@ class Otlp implements OtlpSink {
         if (this.#metrics !== null) this.#state.add(observation);
         return;
       case 'span':
-        this.#traces?.put(observation);
+        // The server was told not to keep its part: half a trace would mislead.
+        if (observation.context?.sampled !== false) this.#traces?.put(observation);
         return;
       case 'stack':
       case 'snapshot':

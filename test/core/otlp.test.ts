@@ -8,6 +8,7 @@ import {
   spanIdOf,
 } from '../../src/core/otlp-encode.ts';
 import { encodeLogs } from '../../src/core/otlp-log-encode.ts';
+import { toSpanContext } from '../../src/core/otlp-span-decode.ts';
 import { fromNanos, fromOtlpValue, toNanos, toOtlpValue } from '../../src/core/otlp-values.ts';
 import { ATTR, METRIC } from '../../src/core/semconv.ts';
 import type { Observation, Span } from '../../src/core/types.ts';
@@ -108,6 +109,32 @@ describe('spans', () => {
     expect(text).toContain(`{"key":"${ATTR.runQueueWait}","value":{"doubleValue":0}}`);
     expect(text).toContain(`{"key":"${ATTR.startTicks}","value":{"intValue":"7"}}`);
     expect(text).toContain(`{"key":"${ATTR.codeLineNumber}","value":{"intValue":"88"}}`);
+  });
+
+  it('that others know by their id keep it, with kind, status and the sampled flag', () => {
+    const spanId = 'b7ad6b7169203331';
+    const request = (failed: boolean, sampled: boolean): Span => ({
+      ...span({}),
+      context: { spanId, role: 'client', failed, sampled },
+    });
+    const all = [request(false, true), request(true, false)];
+    const payload = encodeSpans(all, context);
+    expect(payload.resourceSpans[0]?.scopeSpans[0]?.spans).toMatchObject([
+      { spanId, parentSpanId: rootSpanId(START.traceId), kind: 3, flags: 1 },
+      { spanId, kind: 3, status: { code: 2 }, flags: 0 },
+    ]);
+    const seen: Observation[] = [];
+    decoder(seen)(JSON.parse(JSON.stringify(payload)));
+    expect(seen).toEqual(all);
+  });
+
+  it.each([
+    ['an id that is none', { spanId: 'x', kind: 3 }],
+    ['the id of no span', { spanId: '0'.repeat(16), kind: 3 }],
+    ['work inside a program', { spanId: 'b7ad6b7169203331', kind: 1 }],
+    ['a kind that is none', { spanId: 'b7ad6b7169203331', kind: 'client' }],
+  ])('are not part of a trace with %s', (_, fields) => {
+    expect(toSpanContext(fields)).toBeUndefined();
   });
 });
 

@@ -122,6 +122,16 @@ export function observations(seed: number, count: number): Observation[] {
       name: pick([SPAN.blocked, SPAN.busy]),
       ...interval(),
       attributes: attributes(),
+      ...(integer(2) === 0
+        ? {}
+        : {
+            context: {
+              spanId: `${integer(9)}af7651916cd43d${integer(9)}`,
+              role: pick(['client', 'server', 'producer', 'consumer'] as const),
+              failed: integer(2) === 0,
+              sampled: integer(2) === 0,
+            },
+          }),
     }),
     () => ({
       kind: 'stack',
