@@ -1,6 +1,6 @@
 import type { Seconds } from '../../src/core/types.ts';
 import { KeptFile } from '../../src/platform/proc-kept-file.ts';
-import { epollDescriptor, parseSyscall } from '../../src/platform/proc-parse.ts';
+import { epollDescriptorIn } from '../../src/platform/proc-parse.ts';
 import type { LoopProbe } from '../event-loop/loop-probe.ts';
 import { LoopTurns } from '../event-loop/loop-turn.ts';
 import type { LoopKind, Turn, TurnWatch } from './turn-watch.ts';
@@ -86,7 +86,6 @@ export class LibuvWatch implements TurnWatch {
   }
 
   #isInPoll(file: KeptFile): boolean {
-    const text = file.text();
-    return text !== null && epollDescriptor(parseSyscall(text)) === this.#probe.backendFd;
+    return epollDescriptorIn(file.buffer, file.read()) === this.#probe.backendFd;
   }
 }

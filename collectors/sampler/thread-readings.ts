@@ -1,7 +1,7 @@
 import { readlinkSync } from 'node:fs';
 import type { Seconds } from '../../src/core/types.ts';
 import { KeptFile } from '../../src/platform/proc-kept-file.ts';
-import { parseSchedstat, parseSyscall } from '../../src/platform/proc-parse.ts';
+import { parseSyscall, schedstatIn } from '../../src/platform/proc-parse.ts';
 import type { ThreadReadings } from './loop-observer.ts';
 import type { LoopKind } from './turn-watch.ts';
 
@@ -110,6 +110,8 @@ export class ProcThreadReadings implements ThreadReadings {
   readonly #pid: number;
   readonly #schedstat: KeptFile;
   readonly #syscall: KeptFile | null;
+  /** On a core, waiting for one (nanoseconds), times scheduled. */
+  readonly #numbers = new Float64Array(3);
 
   /** Throws the errno error when the thread is not there. A `syscall` file that may not be read is done without. */
   constructor(pid: number, tid: number) {
@@ -119,12 +121,11 @@ export class ProcThreadReadings implements ThreadReadings {
   }
 
   refresh(): boolean {
-    const text = this.#schedstat.text();
-    if (text === null) return false;
-    const parsed = parseSchedstat(text);
-    if (parsed !== null) {
-      this.cpu = parsed.onCpuNs / 1e9;
-      this.wait = parsed.runQueueWaitNs / 1e9;
+    const length = this.#schedstat.read();
+    if (length < 0) return false;
+    if (schedstatIn(this.#schedstat.buffer, length, this.#numbers)) {
+      this.cpu = (this.#numbers[0] ?? 0) / 1e9;
+      this.wait = (this.#numbers[1] ?? 0) / 1e9;
     }
     return true;
   }

@@ -245,6 +245,55 @@ export function epollDescriptor(call: ProcSyscall | null): number | null {
   return call.arguments[0] ?? null;
 }
 
+/** What {@link epollDescriptor} makes of a syscall file, straight from its bytes: the sampler looks 80 times a second. */
+export function epollDescriptorIn(bytes: Uint8Array, length: number): number | null {
+  const space = bytes.indexOf(SPACE);
+  if (space <= 0 || space >= length) return null; // `running`
+  const call = digits(bytes, 0, space);
+  // The arguments are hexadecimal: ` 0x5`.
+  const end = bytes.indexOf(SPACE, space + 1);
+  if (!EPOLL_CALLS.has(call) || end < 0 || end >= length) return null;
+  let descriptor = 0;
+  for (let i = space + 3; i < end; i++) {
+    const byte = bytes[i] ?? 0;
+    const digit = byte >= LOWER_A ? byte - LOWER_A + 10 : byte - ZERO;
+    if (digit < 0 || digit > 15) return null;
+    descriptor = descriptor * 16 + digit;
+  }
+  return descriptor;
+}
+
+/** The three numbers of a schedstat file into `into`, straight from its bytes; false when it holds none, or nothing but zeros. */
+export function schedstatIn(bytes: Uint8Array, length: number, into: Float64Array): boolean {
+  let from = 0;
+  for (let field = 0; field < 3; field++) {
+    let to = from;
+    while (to < length && isDigit(bytes[to])) to++;
+    if (to === from) return false;
+    into[field] = digits(bytes, from, to);
+    from = to + 1;
+  }
+  return (into[0] ?? 0) + (into[1] ?? 0) + (into[2] ?? 0) > 0;
+}
+
+const SPACE = 0x20;
+const ZERO = 0x30;
+const LOWER_A = 0x61;
+
+function isDigit(byte: number | undefined): boolean {
+  return byte !== undefined && byte >= ZERO && byte <= ZERO + 9;
+}
+
+/** A decimal number; −1 where something else stands there. */
+function digits(bytes: Uint8Array, from: number, to: number): number {
+  let value = 0;
+  for (let i = from; i < to; i++) {
+    if (!isDigit(bytes[i])) return -1;
+    value = value * 10 + ((bytes[i] ?? 0) - ZERO);
+  }
+  return value;
+}
+
 function wholeNumber(text: string | undefined): number {
   const value = Number(text ?? 0);
   return Number.isFinite(value) ? value : 0;

@@ -4,7 +4,10 @@ import {
   hasEnded,
   isKernelThread,
   parseIo,
+  epollDescriptor,
+  epollDescriptorIn,
   parseSchedstat,
+  schedstatIn,
   parseStat,
   parseStatus,
   parseSwitches,
@@ -178,6 +181,46 @@ describe('the smaller files', () => {
     });
     for (const text of ['', '\n', '281', 'x 0x1', '281 0x1 zz 0x2'])
       expect(parseSyscall(text)).toBeNull();
+  });
+});
+
+describe('the parsers of bytes', () => {
+  const bytesOf = (text: string): [Buffer, number] => [
+    // As in a kept file: what an earlier, longer reading left stands behind.
+    Buffer.from(`${text}7 0x7 0x7 0x7 7 7 7`),
+    Buffer.byteLength(text),
+  ];
+
+  it.each([
+    '232 0x5 0x7ffd 0x400 0xffffffffffffffff 0x0 0x8 0x7ffd3c 0x7f21\n',
+    '281 0x1f 0x0 0x0 0x0 0x0 0x8 0x7ffd3c 0x7f21\n',
+    '441 0xab 0x0 0x0 0x0 0x0 0x8 0x7ffd3c 0x7f21\n',
+    '202 0x5 0x0 0x0 0x0 0x0 0x8 0x7ffd3c 0x7f21\n',
+    '-1 0x7ffd3c 0x7f21\n',
+    'running\n',
+    '232\n',
+    '',
+    ' 232 0x5\n',
+  ])('find the same epoll descriptor in %j', (text) => {
+    expect(epollDescriptorIn(...bytesOf(text))).toBe(epollDescriptor(parseSyscall(text)));
+  });
+
+  it.each(['2437218 120981 42\n', '0 0 0\n', '1 2', '', '1 x 3', '9007199254740991 5 6\n'])(
+    'find the same numbers in %j',
+    (text) => {
+      const into = new Float64Array(3);
+      const found = schedstatIn(...bytesOf(text), into);
+      const parsed = parseSchedstat(text);
+      expect(found).toBe(parsed !== null);
+      if (parsed === null) return;
+      expect([...into]).toEqual([parsed.onCpuNs, parsed.runQueueWaitNs, parsed.timeslices]);
+    },
+  );
+
+  it('take nothing from a file that could not be read', () => {
+    const [bytes] = bytesOf('232 0x5 0x0\n');
+    expect(epollDescriptorIn(bytes, -1)).toBeNull();
+    expect(schedstatIn(bytes, -1, new Float64Array(3))).toBe(false);
   });
 });
 
