@@ -143,6 +143,46 @@ export interface Slo {
   readonly limit: Seconds;
 }
 
+/** One failure, for people. */
+export interface ErrorExample {
+  /** Untrusted, at most 300 characters. */
+  readonly detail: string;
+  /** The longest Retry-After that came with this class. */
+  readonly retryAfter: Seconds | null;
+}
+
+/**
+ * What rates are taken of: whatever ended while requests were being sent (warm-up requests that ran into it too: the server did that work).
+ * Counting what was sent would give the asked rate for a server that is far behind; dividing by the drain would dilute it.
+ */
+export interface RateWindow {
+  readonly seconds: Seconds;
+  /** Less than half of the requests ended while requests were being sent: this is all of them, over the time until the last end. */
+  readonly whole: boolean;
+  readonly ok: number;
+  readonly failed: number;
+  /** Tokens and output events of the successes; output tokens are events where no usage came. */
+  readonly inputTokens: number;
+  readonly outputTokens: number;
+  readonly events: number;
+  /** Successes that met every objective. */
+  readonly met: number;
+}
+
+/**
+ * How a stage went over time, in windows of equal width from its beginning. Widths are 0.25 s times a power of two, so that courses of
+ * different lengths merge. Lists may end early: what is missing is 0.
+ */
+export interface StageCourse {
+  readonly width: Seconds;
+  /** Requests whose scheduled start lies in the window, and the sum of `ttft_scheduled` of those of them that succeeded. */
+  readonly scheduled: readonly number[];
+  readonly succeeded: readonly number[];
+  readonly ttft: readonly Seconds[];
+  /** Requests that ended in the window. */
+  readonly ended: readonly number[];
+}
+
 /** What a stage, or a run as a whole, did. Two of them merge by adding (see src/load/results/merge.ts). */
 export interface StageResult {
   /** As people named or asked for it: `c=32`, `8 req/s`. */
@@ -152,8 +192,11 @@ export interface StageResult {
   /** The measured window: after warm-up, to the last end of a request that began within it. */
   readonly from: Seconds;
   readonly to: Seconds;
-  /** End of sending: rates are taken over from..sendingEnded, or the drain would dilute them. */
+  /** End of sending; what comes after is the drain. */
   readonly sendingEnded: Seconds;
+  readonly window: RateWindow;
+  /** Of a total of several stages: empty. */
+  readonly course: StageCourse;
   readonly requests: {
     readonly sent: number;
     readonly ok: number;
@@ -167,6 +210,8 @@ export interface StageResult {
     readonly errors: Readonly<Partial<Record<LoadErrorClass, number>>>;
     /** Exact statuses of the failures that had one. */
     readonly statuses: Readonly<Record<string, number>>;
+    /** One failure of each class, as it was told. */
+    readonly examples: Readonly<Partial<Record<LoadErrorClass, ErrorExample>>>;
   };
   readonly tokens: {
     readonly input: number;
@@ -189,7 +234,11 @@ export interface StageResult {
 
 /** One process's part in a run, as merging needs it. */
 export interface LoadPart {
+  /** From 0. */
+  readonly index: number;
   readonly host: string;
+  /** CPU cores that it could use. */
+  readonly cores: number;
   /** Unix time of the start, and CLOCK_MONOTONIC then. */
   readonly wall: Seconds;
   readonly mono: Seconds;

@@ -1,0 +1,15 @@
+import type { RateWindow, StageResult } from '../../core/load-types.ts';
+
+type Mutable<T> = { -readonly [K in keyof T]: T[K] };
+
+/** What rates are taken of, being counted. */
+export type WindowCounts = Mutable<Omit<RateWindow, 'seconds' | 'whole'>>;
+export type TokenCounts = Mutable<StageResult['tokens']>;
+
+export function emptyWindow(): WindowCounts {
+  return { ok: 0, failed: 0, inputTokens: 0, outputTokens: 0, events: 0, met: 0 };
+}
+
+export function emptyTokens(): TokenCounts {
+  return { input: 0, output: 0, cached: 0, reasoning: 0, counted: 0, uncounted: 0, events: 0 };
+}
