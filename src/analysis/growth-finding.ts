@@ -1,6 +1,6 @@
 import type { Finding, FindingKind, Ratio, RecordingView } from '../core/types.ts';
 import type { Owner } from './growth-owner.ts';
-import type { Trend } from './trend.ts';
+import type { Trend } from '../core/trend.ts';
 
 /** From a trend and its owner to a finding, the same form for everything that grows. */
 

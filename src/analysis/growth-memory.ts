@@ -9,7 +9,7 @@ import {
   leakFinding,
   type Least,
 } from './growth-finding.ts';
-import { trendOf } from './trend.ts';
+import { trendOf } from '../core/trend.ts';
 
 /**
  * TRC110 memory-leak. Memory that grows says little: caches fill for hours (llama.cpp keeps prompts up to 8 GiB by default), allocators keep

@@ -17,7 +17,7 @@ import {
   ownerOf,
   partsOf,
 } from './growth-owner.ts';
-import { type Trend, trendOf } from './trend.ts';
+import { type Trend, trendOf } from '../core/trend.ts';
 
 /**
  * TRC111 to TRC113 and TRC119: what grows in number and does not level off. A trend alone is no leak (caches fill, pools warm up, load rises): a

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { detectAll } from '../../src/analysis/detectors.ts';
-import { seededRandom } from '../../src/analysis/random.ts';
+import { seededRandom } from '../../src/core/random.ts';
 import { ATTR, METRIC } from '../../src/core/semconv.ts';
 import type { Attributes, Metric, Observation } from '../../src/core/types.ts';
 import { memoryRecording } from '../../src/recording/memory.ts';

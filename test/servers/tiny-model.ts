@@ -1,4 +1,4 @@
-import { seededRandom } from '../../src/analysis/random.ts';
+import { seededRandom } from '../../src/core/random.ts';
 
 /**
  * A Llama of random weights as a GGUF file of 1.6 MB, for a real llama-server: it streams letters without sense until it is told to stop.

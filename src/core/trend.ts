@@ -1,5 +1,5 @@
-import { median } from '../core/statistics.ts';
-import type { Ratio, Seconds } from '../core/types.ts';
+import { median } from './statistics.ts';
+import type { Ratio, Seconds } from './types.ts';
 import { driftPValue } from './drift-test.ts';
 import { theilSen } from './theil-sen.ts';
 

@@ -1,4 +1,4 @@
-import type { Ratio } from '../core/types.ts';
+import type { Ratio } from './types.ts';
 import { seededRandom } from './random.ts';
 
 /**

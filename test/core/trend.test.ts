@@ -1,6 +1,6 @@
 import { afterAll, describe, expect, it } from 'vitest';
-import { seededRandom } from '../../src/analysis/random.ts';
-import { trendOf } from '../../src/analysis/trend.ts';
+import { seededRandom } from '../../src/core/random.ts';
+import { trendOf } from '../../src/core/trend.ts';
 import { wilson } from '../../src/core/statistics.ts';
 
 /*

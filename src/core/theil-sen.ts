@@ -1,4 +1,4 @@
-import { quantile } from '../core/statistics.ts';
+import { quantile } from './statistics.ts';
 
 /** The median of the slopes between all pairs of points, with its 95 % interval. Units of y over units of x. */
 export interface SenSlope {
