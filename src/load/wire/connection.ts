@@ -1,0 +1,307 @@
+import type { OnReadOpts, Socket } from 'node:net';
+import type { RequestError } from '../../core/load-types.ts';
+import { monotonicNow } from '../../core/clock.ts';
+import type { Seconds } from '../../core/types.ts';
+import type { Exchange } from '../contracts.ts';
+import type { Timeouts } from '../plan.ts';
+import { Answer, type AnswerOptions } from './answer.ts';
+import type { Dialer } from './dialer.ts';
+import { failure, type Phase, socketFailure } from './failure.ts';
+import { Inflation, type InflateSink } from './inflate.ts';
+import type { ReadLag } from './read-lag.ts';
+import type { RequestBytes } from './request-bytes.ts';
+import type { ResponseHead } from './response-head.ts';
+import { ResponseParser, type ResponseSink } from './response-parser.ts';
+
+/** What all connections of a wire share. */
+export interface ConnectionContext {
+  readonly dialer: Dialer;
+  readonly requests: RequestBytes;
+  readonly answers: AnswerOptions;
+  readonly readLag: ReadLag;
+  /** Into which every socket of the thread reads: what is in it is gone at the next read. */
+  readonly readBuffer: Buffer;
+  /** Its exchange is over; `reusable` whether it can take another. It holds none any more. */
+  readonly ended: (connection: Connection, exchange: Exchange, reusable: boolean) => void;
+  /** A kept connection was closed before any byte of the answer: the exchange must be sent on a fresh one. */
+  readonly refused: (connection: Connection, exchange: Exchange, body: Buffer) => void;
+  /** It cannot be used any more. */
+  readonly gone: (connection: Connection) => void;
+}
+
+/** How much earlier than a server says an idle connection is given up: the request would meet its closing half-way. */
+const KEEP_ALIVE_MARGIN: Seconds = 1;
+
+/** One connection and the exchange on it. */
+export class Connection implements ResponseSink, InflateSink {
+  readonly #context: ConnectionContext;
+  readonly #parser: ResponseParser = new ResponseParser(this);
+  readonly #answer: Answer;
+  readonly #socket: Socket;
+  #exchange: Exchange | null = null;
+  #body: Buffer | null = null;
+  #phase: Phase | 'idle' = 'connecting';
+  #inflation: Inflation | null = null;
+  /** Whether an answer came on it before. */
+  #used = false;
+  #dead = false;
+  #headReusable = false;
+  #written = false;
+  #keepAlive: Seconds | null = null;
+  #usableUntil: Seconds = Number.POSITIVE_INFINITY;
+  /** When the exchange was given, and when its current phase began or its last byte came. */
+  #givenAt: Seconds = 0;
+  #activeAt: Seconds = 0;
+  readonly #onWritten = (error?: Error | null): void => {
+    if (error || this.#exchange === null || this.#written) return;
+    this.#written = true;
+    this.#exchange.sentAt = monotonicNow();
+  };
+
+  constructor(context: ConnectionContext) {
+    this.#context = context;
+    this.#answer = new Answer(context.answers);
+    const onread: OnReadOpts = {
+      buffer: context.readBuffer,
+      callback: (length) => {
+        this.#read(length);
+        return true;
+      },
+    };
+    const secure = context.dialer.secure;
+    this.#socket = context.dialer.open(onread);
+    this.#socket.on('connect', () => {
+      if (secure) this.#phase = 'handshake';
+      else this.#connected();
+    });
+    if (secure) this.#socket.on('secureConnect', () => this.#connected());
+    this.#socket.on('end', () => this.#disconnected(null));
+    this.#socket.on('error', (error) => this.#disconnected(error));
+    this.#socket.on('close', () => this.#disconnected(null));
+  }
+
+  /** Whether it can be given an exchange. */
+  usable(now: Seconds): boolean {
+    return !this.#dead && now < this.#usableUntil;
+  }
+
+  /** Takes an exchange: sends it now, or as soon as it is connected. `givenAt` is when the caller gave it, also if it was sent in vain before. */
+  begin(exchange: Exchange, body: Buffer, now: Seconds, givenAt: Seconds): void {
+    this.#exchange = exchange;
+    this.#body = body;
+    this.#givenAt = givenAt;
+    this.#activeAt = now;
+    this.#written = false;
+    this.#parser.reset();
+    this.#answer.begin(exchange);
+    if (this.#phase === 'idle') this.#send(exchange, body);
+  }
+
+  /** Ends its exchange, and itself: the rest of the answer would come to the next one. */
+  abort(error: RequestError): void {
+    const exchange = this.#exchange;
+    if (exchange === null) return;
+    exchange.error ??= error;
+    this.#finish(false, monotonicNow());
+  }
+
+  close(): void {
+    this.#dead = true;
+    this.#socket.destroy();
+  }
+
+  /** Ends the exchange if it is out of time. */
+  checkTime(now: Seconds, timeouts: Timeouts): void {
+    const waited = now - this.#activeAt;
+    if (this.#phase === 'connecting' || this.#phase === 'handshake') {
+      if (waited > timeouts.connect) {
+        this.abort(failure('timeout.connect', `no connection in ${timeouts.connect} s`));
+        return;
+      }
+    } else if (this.#phase === 'waiting') {
+      if (timeouts.firstByte !== null && waited > timeouts.firstByte) {
+        this.abort(failure('timeout.first_byte', `no answer in ${timeouts.firstByte} s`));
+        return;
+      }
+    } else if (timeouts.stall !== null && waited > timeouts.stall) {
+      this.#outOfTime(failure('stall', `nothing more in ${timeouts.stall} s`, this.#status));
+      return;
+    }
+    if (now - this.#givenAt > timeouts.total) {
+      this.#outOfTime(failure('timeout.total', `not over in ${timeouts.total} s`, this.#status));
+    }
+  }
+
+  head(head: ResponseHead): void {
+    const exchange = this.#exchange;
+    if (exchange === null) return;
+    exchange.status = head.status;
+    const date = head.date === null ? Number.NaN : Date.parse(head.date);
+    exchange.serverDate = Number.isNaN(date) ? null : date / 1e3;
+    this.#headReusable = head.reusable;
+    this.#keepAlive = head.keepAlive;
+    this.#answer.head(head, exchange.serverDate);
+    const { contentEncoding } = head;
+    if (contentEncoding === '') return;
+    if (Inflation.knows(contentEncoding)) this.#inflation = new Inflation(contentEncoding, this);
+    else this.abort(failure('malformed', `content coding ${contentEncoding}`, head.status));
+  }
+
+  body(buffer: Buffer, start: number, end: number): void {
+    if (this.#inflation === null) this.#answer.body(buffer, start, end);
+    else this.#inflation.write(buffer.subarray(start, end), this.#answer.at);
+  }
+
+  inflated(bytes: Buffer, at: Seconds): void {
+    const readAt = this.#answer.at;
+    this.#answer.at = at;
+    this.#answer.body(bytes, 0, bytes.length);
+    this.#answer.at = readAt;
+  }
+
+  done(problem: string | null): void {
+    const exchange = this.#exchange;
+    if (exchange === null) return;
+    if (problem !== null) exchange.error ??= failure('malformed', problem, exchange.status);
+    this.#answer.complete();
+    this.#finish(this.#headReusable && !this.#dead, this.#activeAt);
+  }
+
+  get #status(): number | null {
+    return this.#exchange?.status ?? null;
+  }
+
+  #connected(): void {
+    this.#phase = 'idle';
+    const exchange = this.#exchange;
+    if (exchange === null || this.#body === null) return;
+    exchange.connectedAt = monotonicNow();
+    this.#send(exchange, this.#body);
+  }
+
+  #send(exchange: Exchange, body: Buffer): void {
+    const bytes = this.#context.requests.of(body, exchange.traceparent);
+    this.#phase = 'waiting';
+    exchange.bytesSent += bytes.length;
+    const startedAt = monotonicNow();
+    exchange.startedAt = startedAt;
+    this.#activeAt = startedAt;
+    this.#socket.write(bytes, this.#onWritten);
+    // Node hands to the kernel what it takes at once, before `write` returns; only what it did not take is left.
+    if (this.#socket.writableLength === 0) this.#onWritten();
+  }
+
+  #read(length: number): void {
+    const at = monotonicNow();
+    this.#context.readLag.read(at);
+    const exchange = this.#exchange;
+    if (exchange === null) {
+      // Bytes that no request asked for: whose answer the next ones are could not be told.
+      this.close();
+      this.#context.gone(this);
+      return;
+    }
+    if (this.#phase === 'waiting') {
+      this.#phase = 'answering';
+      exchange.firstByteAt = at;
+    }
+    this.#activeAt = at;
+    this.#answer.at = at;
+    exchange.bytesReceived += length;
+    const parser = this.#parser;
+    const used = parser.feed(this.#context.readBuffer, length);
+    // It was aborted in the middle.
+    if (this.#exchange !== exchange) return;
+    if (used < 0) this.abort(failure('malformed', parser.problem, exchange.status));
+    else if (parser.complete) this.#completed(used === length);
+  }
+
+  /** The message is at its end; `exactly`: the bytes that came are, too. */
+  #completed(exactly: boolean): void {
+    if (!exactly) this.#headReusable = false;
+    if (this.#inflation !== null) {
+      this.#inflation.finish();
+      return;
+    }
+    this.#answer.complete();
+    this.#finish(this.#headReusable, this.#activeAt);
+  }
+
+  /** The peer closed, or the socket failed. */
+  #disconnected(error: Error | null): void {
+    const first = !this.#dead;
+    this.#dead = true;
+    const exchange = this.#exchange;
+    if (exchange === null) {
+      this.#socket.destroy();
+      if (first) this.#context.gone(this);
+      return;
+    }
+    if (!first) return;
+    if (this.#phase === 'waiting' && this.#used) {
+      const body = this.#body;
+      this.#release();
+      this.#socket.destroy();
+      this.#context.gone(this);
+      if (body !== null) this.#context.refused(this, exchange, body);
+    } else if (this.#phase === 'answering' && error === null && this.#parser.untilClose) {
+      this.#completed(true);
+    } else if (this.#answer.ended) {
+      // Everything was said but the end of the HTTP message.
+      this.#completed(false);
+    } else {
+      const phase = this.#phase === 'idle' ? 'waiting' : this.#phase;
+      this.abort(
+        error === null
+          ? closedFailure(phase, exchange.status)
+          : socketFailure(error, phase, exchange.status),
+      );
+    }
+  }
+
+  /** A stream that said that it is over, and then left the message open, is no failure. */
+  #outOfTime(error: RequestError): void {
+    if (this.#answer.ended) {
+      this.#dead = true;
+      this.#completed(false);
+    } else this.abort(error);
+  }
+
+  #finish(reusable: boolean, endedAt: Seconds): void {
+    const exchange = this.#exchange;
+    if (exchange === null) return;
+    exchange.endedAt = endedAt;
+    // An answer that came before the request was out leaves the rest of it in the way.
+    const kept = reusable && this.#written && !this.#dead;
+    if (!this.#written) exchange.sentAt = endedAt;
+    if (exchange.startedAt === 0) exchange.startedAt = exchange.sentAt;
+    this.#release();
+    this.#used = true;
+    this.#phase = 'idle';
+    if (kept) {
+      this.#usableUntil =
+        this.#keepAlive === null
+          ? Number.POSITIVE_INFINITY
+          : endedAt + Math.max(this.#keepAlive - KEEP_ALIVE_MARGIN, this.#keepAlive / 2);
+    } else {
+      this.close();
+      this.#context.gone(this);
+    }
+    this.#context.ended(this, exchange, kept);
+  }
+
+  #release(): void {
+    this.#exchange = null;
+    this.#body = null;
+    this.#answer.release();
+    this.#inflation?.close();
+    this.#inflation = null;
+  }
+}
+
+function closedFailure(phase: Phase, status: number | null): RequestError {
+  const detail = 'the peer closed the connection';
+  if (phase === 'answering') return failure('cut', `${detail} in the middle of an answer`, status);
+  if (phase === 'handshake') return failure('tls', `${detail} before TLS was there`);
+  return failure('reset', `${detail} before any byte of an answer`);
+}

@@ -1,0 +1,53 @@
+import { connect, isIP, type OnReadOpts, type Socket } from 'node:net';
+import {
+  connect as connectTls,
+  type ConnectionOptions,
+  createSecureContext,
+  type SecureContext,
+} from 'node:tls';
+import type { EndpointPlan } from '../plan.ts';
+
+/** Opens sockets to one endpoint. What is costly (reading certificates) is done once, and TLS sessions are resumed. */
+export class Dialer {
+  readonly #endpoint: EndpointPlan;
+  readonly #context: SecureContext | null;
+  #session: Buffer | undefined;
+
+  constructor(endpoint: EndpointPlan) {
+    this.#endpoint = endpoint;
+    const { tls } = endpoint;
+    this.#context =
+      tls === null ? null : createSecureContext(tls.ca === null ? {} : { ca: tls.ca });
+  }
+
+  get secure(): boolean {
+    return this.#context !== null;
+  }
+
+  /** Not connected yet. `connect` means TCP, `secureConnect` (of TLS) that it can be used. */
+  open(onread: OnReadOpts): Socket {
+    const { address, tls } = this.#endpoint;
+    const to =
+      address.kind === 'unix'
+        ? { path: address.path }
+        : { host: address.host, port: address.port, noDelay: true };
+    if (tls === null || this.#context === null) return connect({ ...to, onread });
+    // Documented, and missing in the types of Node 20.
+    const options: ConnectionOptions & { onread: OnReadOpts } = {
+      ...to,
+      onread,
+      secureContext: this.#context,
+      rejectUnauthorized: tls.verify,
+      ALPNProtocols: ['http/1.1'],
+      // An address is no server name (RFC 6066), and is checked against the certificate as the host.
+      ...(isIP(tls.servername) === 0 ? { servername: tls.servername } : {}),
+      ...(this.#session === undefined ? {} : { session: this.#session }),
+    };
+    const socket = connectTls(options);
+    if (address.kind === 'tcp') socket.setNoDelay(true);
+    socket.on('session', (session) => {
+      this.#session = session;
+    });
+    return socket;
+  }
+}

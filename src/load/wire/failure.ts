@@ -1,0 +1,89 @@
+import type { LoadErrorClass, RequestError } from '../../core/load-types.ts';
+import { asObject } from '../../core/otlp-values.ts';
+import { printable } from '../../core/text.ts';
+import type { Seconds } from '../../core/types.ts';
+import { errorOf } from './decoded.ts';
+import { DETAIL_CHARACTERS } from './limits.ts';
+
+/** What a connection was doing when it failed. */
+export type Phase =
+  /** No TCP (or unix) connection yet. */
+  | 'connecting'
+  /** TCP is there, TLS is not. */
+  | 'handshake'
+  /** Sent or being sent, nothing came. */
+  | 'waiting'
+  /** In the middle of an answer. */
+  | 'answering';
+
+export function failure(
+  kind: LoadErrorClass,
+  detail: string,
+  status: number | null = null,
+  retryAfter: Seconds | null = null,
+): RequestError {
+  return { class: kind, status, detail: printable(detail, DETAIL_CHARACTERS), retryAfter };
+}
+
+/** The class of a socket's error in this phase. */
+export function socketFailure(error: Error, phase: Phase, status: number | null): RequestError {
+  const code = 'code' in error ? String(error.code) : '';
+  const detail =
+    code === '' || error.message.includes(code) ? error.message : `${code}: ${error.message}`;
+  return failure(classOf(code, phase), detail, status);
+}
+
+function classOf(code: string, phase: Phase): LoadErrorClass {
+  if (phase === 'answering') return 'cut';
+  if (phase === 'waiting') return isTls(code) ? 'tls' : 'reset';
+  if (code === 'ENOTFOUND' || code.startsWith('EAI_')) return 'dns';
+  if (phase === 'handshake') return code === 'ETIMEDOUT' ? 'timeout.connect' : 'tls';
+  if (code === 'ECONNREFUSED') return 'refused';
+  if (code === 'ETIMEDOUT') return 'timeout.connect';
+  if (code === 'ECONNRESET' || code === 'EPIPE') return 'reset';
+  // EHOSTUNREACH, ENETUNREACH, ENOENT (no such socket file), EACCES, and what this machine lacks: EADDRNOTAVAIL, EMFILE.
+  return isTls(code) ? 'tls' : 'unreachable';
+}
+
+/** With TLS 1.3 a server can refuse the client's certificate after the handshake. */
+function isTls(code: string): boolean {
+  return /^(?:ERR_SSL_|ERR_TLS_|CERT_|DEPTH_ZERO_|SELF_SIGNED_|UNABLE_TO_|EPROTO)/.test(code);
+}
+
+/** Of an answer whose status is not 2xx; `body` is the beginning of its body. */
+export function statusFailure(
+  status: number,
+  body: string,
+  retryAfter: Seconds | null,
+): RequestError {
+  const kind =
+    status === 429
+      ? 'http.429'
+      : status >= 400 && status < 500
+        ? 'http.4xx'
+        : status >= 500 && status < 600
+          ? 'http.5xx'
+          : 'http.other';
+  const limited = status === 429 || status === 503;
+  return failure(kind, saidBy(body) || `status ${status}`, status, limited ? retryAfter : null);
+}
+
+/** The message in an error's body, or the body. */
+function saidBy(body: string): string {
+  try {
+    const value = asObject(JSON.parse(body));
+    if (value !== undefined) return errorOf(value) ?? body;
+  } catch {
+    // Not JSON, or cut: the text itself.
+  }
+  return body.trim();
+}
+
+/** `Retry-After` as seconds from the answer's own date; null when it says neither seconds nor a date. */
+export function retryAfterOf(value: string | null, serverDate: Seconds | null): Seconds | null {
+  if (value === null) return null;
+  if (/^\d{1,9}(?:\.\d+)?$/.test(value)) return Number(value);
+  const at = Date.parse(value);
+  if (Number.isNaN(at)) return null;
+  return Math.max(0, at / 1e3 - (serverDate ?? Date.now() / 1e3));
+}

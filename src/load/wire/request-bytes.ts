@@ -1,0 +1,56 @@
+import type { EndpointPlan } from '../plan.ts';
+
+const TOKEN = /^[!#$%&'*+\-.^_`|~0-9A-Za-z]+$/;
+// What a field value may hold (RFC 9110, 5.5): visible characters, spaces and tabs; beyond ASCII only what latin1 has.
+const VALUE = /^[\t\u0020-\u007e\u0080-\u00ff]*$/;
+/** These tell where the message ends: only the wire knows. */
+const OURS = [
+  'content-length',
+  'transfer-encoding',
+  'connection',
+  'expect',
+  'upgrade',
+  'te',
+  'trailer',
+];
+
+/** What is wrong with a request header; null when it can be sent. Never shows the value: it may be a credential. */
+export function headerProblem(name: string, value: string): string | null {
+  if (!TOKEN.test(name)) return 'a header name must be letters, digits and dashes';
+  if (OURS.includes(name.toLowerCase())) return `the header ${name} is set by trace itself`;
+  if (!VALUE.test(value)) return `the value of ${name} holds a character that HTTP cannot send`;
+  return null;
+}
+
+/** The bytes of requests to one endpoint: everything but `traceparent`, length and body is made once. */
+export class RequestBytes {
+  readonly #prefix: Buffer;
+
+  constructor(endpoint: EndpointPlan, streaming: boolean) {
+    const named = new Set(endpoint.headers.map(([name]) => name.toLowerCase()));
+    const own: (readonly [string, string])[] = [
+      ['Host', endpoint.authority],
+      ['User-Agent', 'tracewright'],
+      ['Accept', streaming ? 'text/event-stream' : 'application/json'],
+      ['Content-Type', 'application/json'],
+    ];
+    const headers = [
+      ...own.filter(([name]) => !named.has(name.toLowerCase())),
+      ...endpoint.headers.filter(([name, value]) => headerProblem(name, value) === null),
+    ];
+    const lines = headers.map(([name, value]) => `${name}: ${value}\r\n`);
+    this.#prefix = Buffer.from(`POST ${endpoint.path} HTTP/1.1\r\n${lines.join('')}`, 'latin1');
+  }
+
+  /** One buffer, so that a small request is one packet. */
+  of(body: Buffer, traceparent: string | null): Buffer {
+    const trace = traceparent === null ? '' : `traceparent: ${traceparent}\r\n`;
+    const rest = `${trace}Content-Length: ${body.length}\r\n\r\n`;
+    const head = this.#prefix.length + rest.length;
+    const bytes = Buffer.allocUnsafe(head + body.length);
+    this.#prefix.copy(bytes, 0);
+    bytes.write(rest, this.#prefix.length, 'latin1');
+    body.copy(bytes, head);
+    return bytes;
+  }
+}

@@ -1,0 +1,144 @@
+import type { RequestError } from '../../core/load-types.ts';
+import { monotonicNow } from '../../core/clock.ts';
+import type { HistogramBuckets, Seconds } from '../../core/types.ts';
+import type { Exchange, Wire, WireOptions } from '../contracts.ts';
+import { Connection, type ConnectionContext } from './connection.ts';
+import { Dialer } from './dialer.ts';
+import { ReadLag } from './read-lag.ts';
+import { RequestBytes } from './request-bytes.ts';
+
+const READ_BUFFER_BYTES = 64 * 1024;
+/** How often timeouts are looked at, and so how late they may be: a timer for each request would cost more than its parsing. */
+const MAX_CHECK_INTERVAL: Seconds = 0.1;
+const MIN_CHECK_INTERVAL: Seconds = 0.005;
+
+/** Opens connections to one endpoint as they are needed; none until the first request. */
+export function openWire(options: WireOptions): Wire {
+  return new HttpWire(options);
+}
+
+class HttpWire implements Wire {
+  readonly #options: WireOptions;
+  readonly #readLag: ReadLag = new ReadLag();
+  readonly #context: ConnectionContext;
+  /** Kept, without an exchange; the one used last is taken first, so that those too many grow old. */
+  readonly #idle: Connection[] = [];
+  readonly #active = new Map<Exchange, Connection>();
+  readonly #all = new Set<Connection>();
+  readonly #timer: NodeJS.Timeout;
+  #closed = false;
+
+  constructor(options: WireOptions) {
+    this.#options = options;
+    const { endpoint, streaming, keepText } = options;
+    this.#context = {
+      dialer: new Dialer(endpoint),
+      requests: new RequestBytes(endpoint, streaming),
+      answers: { api: endpoint.api, streaming, keepText },
+      readLag: this.#readLag,
+      readBuffer: Buffer.allocUnsafeSlow(READ_BUFFER_BYTES),
+      ended: (connection, exchange, reusable) => {
+        this.#active.delete(exchange);
+        if (reusable) this.#idle.push(connection);
+        exchange.onEnd();
+      },
+      refused: (_connection, exchange, body) => this.#resend(exchange, body),
+      gone: (connection) => this.#forget(connection),
+    };
+    this.#timer = setInterval(() => this.#checkTimes(), checkInterval(options) * 1e3);
+    this.#timer.unref();
+  }
+
+  send(body: Buffer, exchange: Exchange): void {
+    clear(exchange);
+    const now = monotonicNow();
+    let connection = this.#idle.pop();
+    while (connection !== undefined && !connection.usable(now)) {
+      connection.close();
+      this.#all.delete(connection);
+      connection = this.#idle.pop();
+    }
+    this.#begin(connection ?? this.#open(), exchange, body, now, now);
+  }
+
+  abort(exchange: Exchange, error: RequestError): void {
+    this.#active.get(exchange)?.abort(error);
+  }
+
+  drainReadLag(): HistogramBuckets {
+    return this.#readLag.drain();
+  }
+
+  close(): void {
+    this.#closed = true;
+    clearInterval(this.#timer);
+    for (const connection of this.#all) connection.close();
+    this.#all.clear();
+    this.#idle.length = 0;
+    this.#active.clear();
+  }
+
+  #begin(
+    connection: Connection,
+    exchange: Exchange,
+    body: Buffer,
+    now: Seconds,
+    givenAt: Seconds,
+  ): void {
+    this.#active.set(exchange, connection);
+    connection.begin(exchange, body, now, givenAt);
+  }
+
+  #open(): Connection {
+    const connection = new Connection(this.#context);
+    this.#all.add(connection);
+    return connection;
+  }
+
+  #resend(exchange: Exchange, body: Buffer): void {
+    if (this.#closed) return;
+    exchange.resends++;
+    const now = monotonicNow();
+    this.#begin(this.#open(), exchange, body, now, now);
+  }
+
+  #forget(connection: Connection): void {
+    this.#all.delete(connection);
+    const at = this.#idle.indexOf(connection);
+    if (at >= 0) this.#idle.splice(at, 1);
+  }
+
+  #checkTimes(): void {
+    const now = monotonicNow();
+    for (const connection of this.#active.values())
+      connection.checkTime(now, this.#options.timeouts);
+  }
+}
+
+/** A twentieth of the shortest limit, so that none is overrun by more. */
+function checkInterval({ timeouts }: WireOptions): Seconds {
+  const { connect, firstByte, stall, total } = timeouts;
+  const shortest = Math.min(connect, total, firstByte ?? total, stall ?? total);
+  return Math.min(MAX_CHECK_INTERVAL, Math.max(MIN_CHECK_INTERVAL, shortest / 20));
+}
+
+function clear(exchange: Exchange): void {
+  exchange.startedAt = 0;
+  exchange.sentAt = 0;
+  exchange.connectedAt = null;
+  exchange.firstByteAt = null;
+  exchange.endedAt = 0;
+  exchange.status = null;
+  exchange.error = null;
+  exchange.inputTokens = null;
+  exchange.outputTokens = null;
+  exchange.cachedTokens = null;
+  exchange.reasoningTokens = null;
+  exchange.finishReason = null;
+  exchange.responseId = null;
+  exchange.resends = 0;
+  exchange.bytesSent = 0;
+  exchange.bytesReceived = 0;
+  exchange.text = '';
+  exchange.serverDate = null;
+}
