@@ -1,0 +1,352 @@
+import type { RequestError } from '../../core/load-types.ts';
+import type { Seconds } from '../../core/types.ts';
+import type { RequestSource, Wire } from '../contracts.ts';
+import type { LoadPlan, StagePlan } from '../plan.ts';
+import { isSampled, requestSpanId, traceparentOf } from '../trace-context.ts';
+import type { Alarm, Alarms } from './alarms.ts';
+import type { SharedCells } from './cells.ts';
+import { ClosedLoop, Users } from './closed-loop.ts';
+import { OpenLoop } from './open-loop.ts';
+import { RecordPack } from './record-pack.ts';
+import { ServerClock } from './server-clock.ts';
+import { Slot, type SlotOwner } from './slot.ts';
+import { type DueRequest, type Loop, type Sender, StageRun } from './stage-run.ts';
+import { Supply } from './supply.ts';
+import { ReplayTimetable, SharedSchedule } from './timetable.ts';
+
+export interface DriverParts {
+  readonly plan: LoadPlan;
+  readonly worker: number;
+  readonly workers: number;
+  readonly wire: Wire;
+  readonly source: RequestSource;
+  readonly alarms: Alarms;
+  readonly cells: SharedCells;
+  /** Unix time of a CLOCK_MONOTONIC reading, minus that. */
+  readonly wallOffset: Seconds;
+  readonly report: (event: DriverEvent) => void;
+}
+
+/** A stage in this worker: measured from now on, sends nothing new any more, has nothing under way. */
+export type DriverEvent =
+  | { readonly what: 'begun' | 'drained'; readonly stage: number; readonly at: Seconds }
+  | {
+      readonly what: 'sending-ended';
+      readonly stage: number;
+      readonly at: Seconds;
+      /** The first unit after the stage's, where the schedule tells. */
+      readonly endUnit: number | null;
+      /** Units that this worker claimed and has not sent. */
+      readonly held: number;
+    };
+
+/** Sends the requests of one worker, stage by stage, and measures them. */
+export class Driver implements Sender {
+  inFlight = 0;
+  readonly records: RecordPack = new RecordPack();
+  readonly serverClock: ServerClock;
+  readonly #parts: DriverParts;
+  readonly #users: Users;
+  readonly #claimed: Supply;
+  readonly #slots: Slot[] = [];
+  readonly #free: Slot[] = [];
+  readonly #runs = new Map<number, { readonly stage: StageRun; readonly loop: Loop }>();
+  readonly #drainAlarms = new Map<number, Alarm>();
+  #stage = 0;
+  #integratedTo: Seconds = 0;
+  #isStopped = false;
+
+  constructor(parts: DriverParts) {
+    this.#parts = parts;
+    this.serverClock = new ServerClock(parts.wallOffset);
+    this.#users = new Users(parts.worker, parts.workers);
+    this.#claimed = new Supply(parts.source, parts.plan.prompts.turns, () => parts.cells.claim());
+  }
+
+  /** The stage that began last. */
+  get stage(): number {
+    return this.#stage;
+  }
+
+  /** Stages that are not drained. */
+  get isIdle(): boolean {
+    return this.#runs.size === 0;
+  }
+
+  /** Makes the first request of a closed loop ready, before there is hurry. */
+  prepare(): void {
+    if (this.#parts.plan.stages[0]?.arrival.kind === 'closed') this.#claimed.peek();
+  }
+
+  /** Begins a stage at `startsAt`; `firstUnit` is the first request (or conversation) of one whose schedule says when. */
+  begin(index: number, startsAt: Seconds, firstUnit: number): void {
+    const { plan, alarms } = this.#parts;
+    const stagePlan = plan.stages[index];
+    if (stagePlan === undefined) throw new RangeError(`there is no stage ${index}`);
+    const stage = new StageRun({
+      index,
+      plan: stagePlan,
+      startsAt,
+      warmup: warmupOf(plan, index),
+      isStreaming: plan.body.stream,
+    });
+    const loop = this.#openLoop(stage, firstUnit);
+    this.#runs.set(index, { stage, loop });
+    const begin = () => this.#start(stage, loop);
+    if (startsAt <= alarms.now()) begin();
+    else alarms.set(startsAt, begin);
+  }
+
+  /** Sends nothing new and lets what is under way end, for as long as the plan says. */
+  stop(): void {
+    this.#isStopped = true;
+    const now = this.#parts.alarms.now();
+    for (const { stage, loop } of this.#runs.values()) {
+      loop.close();
+      loop.abandon();
+      this.endSending(stage, now);
+      this.#checkDrained(stage);
+    }
+  }
+
+  /** Ends what is under way. */
+  abort(): void {
+    this.stop();
+    for (const { stage } of this.#runs.values()) this.#expire(stage, ENDED);
+  }
+
+  /** What each stage that is not drained has measured since the last call. */
+  *takeStages(): Iterable<ReturnType<StageRun['tally']['take']>> {
+    this.#integrate(this.#parts.alarms.now());
+    for (const { stage } of this.#runs.values()) yield stage.tally.take(stage.index);
+  }
+
+  send(stage: StageRun, owner: SlotOwner, due: DueRequest): void {
+    const { alarms, wire } = this.#parts;
+    const now = alarms.now();
+    this.#integrate(now);
+    this.inFlight++;
+    stage.inFlight++;
+    stage.lastSentAt = now;
+    const slot = this.#take();
+    const { request, scheduledAt, readyAt, warmup } = due;
+    slot.begin({
+      stage,
+      owner,
+      request,
+      warmup,
+      scheduledAt,
+      readyAt,
+      dispatchedAt: now,
+      traceparent: this.#traceparent(request.index),
+    });
+    wire.send(request.body, slot);
+  }
+
+  giveUp(stage: StageRun, { request, scheduledAt, warmup }: Omit<DueRequest, 'readyAt'>): void {
+    const now = this.#parts.alarms.now();
+    const slot = this.#take();
+    slot.begin({
+      stage,
+      owner: NOBODY,
+      request,
+      warmup,
+      scheduledAt,
+      readyAt: now,
+      dispatchedAt: now,
+      traceparent: null,
+    });
+    slot.error = NEVER_SENT;
+    this.records.add(slot);
+    this.#release(slot);
+  }
+
+  measure(stage: StageRun, from: Seconds): void {
+    stage.windowFrom = from;
+    this.#parts.report({ what: 'begun', stage: stage.index, at: from });
+  }
+
+  endSending(stage: StageRun, at: Seconds): void {
+    const run = this.#runs.get(stage.index);
+    if (run === undefined || stage.phase !== 'sending') return;
+    const { alarms, plan, report } = this.#parts;
+    this.#integrate(alarms.now());
+    stage.phase = 'draining';
+    stage.windowTo = at;
+    run.loop.close();
+    report({
+      what: 'sending-ended',
+      stage: stage.index,
+      at,
+      endUnit: run.loop.endUnit,
+      held: run.loop.endUnit === null ? this.#claimed.held : 0,
+    });
+    this.#drainAlarms.set(
+      stage.index,
+      alarms.set(alarms.now() + plan.drain, () => {
+        run.loop.abandon();
+        this.#expire(stage, STILL_RUNNING);
+        this.#checkDrained(stage);
+      }),
+    );
+    this.#checkDrained(stage);
+  }
+
+  #start(stage: StageRun, loop: Loop): void {
+    const { alarms } = this.#parts;
+    if (stage.phase !== 'sending' || this.#isStopped) return;
+    this.#stage = stage.index;
+    if (stage.lead > 0) {
+      const from = stage.startsAt + stage.lead;
+      alarms.set(from, () => {
+        if (stage.phase === 'sending') this.measure(stage, from);
+      });
+    } else if (stage.warmupRequests === 0) this.measure(stage, stage.startsAt);
+    // An open loop ends itself, at the end of its schedule.
+    if (stage.plan.arrival.kind === 'closed' && stage.plan.duration !== null) {
+      const to = stage.startsAt + stage.lead + stage.plan.duration;
+      alarms.set(to, () => this.endSending(stage, to));
+    }
+    loop.begin();
+  }
+
+  #openLoop(stage: StageRun, firstUnit: number): Loop {
+    const { plan, source, alarms, cells, worker, workers } = this.#parts;
+    const { turns, thinkTime } = plan.prompts;
+    const { arrival, duration, requests, maxConcurrency } = stage.plan;
+    const common = { stage, sender: this, source, alarms, turns, thinkTime };
+    if (arrival.kind === 'closed') {
+      const { concurrency, rampUp } = arrival;
+      const users = this.#users;
+      return new ClosedLoop({
+        ...common,
+        users,
+        supply: this.#claimed,
+        cells,
+        concurrency,
+        rampUp,
+      });
+    }
+    let unit = firstUnit + worker - workers;
+    const supply = new Supply(source, turns, () => (unit += workers));
+    const places =
+      maxConcurrency === null ? Number.POSITIVE_INFINITY : share(maxConcurrency, worker, workers);
+    const timetable =
+      arrival.kind === 'replay'
+        ? new ReplayTimetable(stage, supply, { speed: arrival.speed, worker, workers })
+        : new SharedSchedule(
+            {
+              arrival,
+              seed: plan.seed,
+              stage: stage.index,
+              warmup: stage.warmup,
+              duration,
+              // Units are conversations; the last one may be cut short by its failure, never by the count.
+              requests: requests === null ? null : Math.ceil(requests / turns),
+            },
+            worker,
+            workers,
+          );
+    return new OpenLoop({ ...common, supply, timetable, places, firstUnit });
+  }
+
+  #take(): Slot {
+    const free = this.#free.pop();
+    if (free !== undefined) return free;
+    const slot = new Slot((ended) => this.#ended(ended));
+    this.#slots.push(slot);
+    return slot;
+  }
+
+  #release(slot: Slot): void {
+    slot.stage = null;
+    slot.request = null;
+    slot.owner = null;
+    slot.text = '';
+    this.#free.push(slot);
+  }
+
+  #ended(slot: Slot): void {
+    const { stage, request, owner } = slot;
+    if (stage === null || request === null) return;
+    const { source, alarms } = this.#parts;
+    this.#integrate(alarms.now());
+    this.inFlight--;
+    stage.inFlight--;
+    this.records.add(slot);
+    if (!slot.warmup) {
+      stage.tally.sent(slot);
+      if (slot.error === null) stage.tally.succeeded(slot);
+    }
+    this.serverClock.observe(slot);
+    if (source.wantsAnswers && slot.error === null) source.answered(request, slot.text);
+    owner?.ended(slot);
+    this.#release(slot);
+    this.#checkDrained(stage);
+  }
+
+  #checkDrained(stage: StageRun): void {
+    const run = this.#runs.get(stage.index);
+    if (run === undefined || stage.phase !== 'draining') return;
+    if (stage.inFlight > 0 || run.loop.waiting > 0) return;
+    stage.phase = 'drained';
+    this.#drainAlarms.get(stage.index)?.cancel();
+    const at = Math.max(this.#parts.alarms.now(), stage.windowTo);
+    this.#parts.report({ what: 'drained', stage: stage.index, at });
+    this.#runs.delete(stage.index);
+  }
+
+  #expire(stage: StageRun, error: RequestError): void {
+    for (const slot of this.#slots) {
+      if (slot.stage === stage) this.#parts.wire.abort(slot, error);
+    }
+  }
+
+  /** Adds what was under way since the last change to the stages whose window is open. */
+  #integrate(now: Seconds): void {
+    const since = this.#integratedTo;
+    if (now <= since) return;
+    this.#integratedTo = now;
+    for (const { stage } of this.#runs.values()) {
+      const during = Math.min(now, stage.windowTo) - Math.max(since, stage.windowFrom);
+      if (during > 0) stage.tally.inFlight(this.inFlight, during);
+    }
+  }
+
+  #traceparent(index: number): string | null {
+    const { trace, part } = this.#parts.plan;
+    if (trace === null) return null;
+    const spanId = requestSpanId(trace.traceId, part.index, index);
+    return traceparentOf(trace.traceId, spanId, isSampled(index, trace.sample));
+  }
+}
+
+const NOBODY: SlotOwner = { ended: () => undefined };
+
+function unfinished(detail: string): RequestError {
+  return { class: 'unfinished', status: null, detail, retryAfter: null };
+}
+const STILL_RUNNING = unfinished('still running when the drain time was over');
+const ENDED = unfinished('still running when the run was ended');
+const NEVER_SENT = unfinished('never sent: it waited for a place under the limit of concurrency');
+
+/** The warm-up of a stage: by count only before the first, by time before each. */
+function warmupOf({ warmup }: LoadPlan, stage: number): StageRun['warmup'] {
+  if (warmup === null) return null;
+  if ('duration' in warmup) return warmup.duration > 0 ? warmup : null;
+  return stage === 0 && warmup.requests > 0 ? warmup : null;
+}
+
+/** One worker's part of a whole number; the first ones have one more. */
+function share(whole: number, worker: number, workers: number): number {
+  return Math.floor(whole / workers) + (worker < whole % workers ? 1 : 0);
+}
+
+/** How many workers a plan can use: each has a place at least, under every limit. */
+export function usefulWorkers({ workers, stages }: Pick<LoadPlan, 'workers' | 'stages'>): number {
+  const places = (stage: StagePlan): number =>
+    stage.arrival.kind === 'closed'
+      ? stage.arrival.concurrency
+      : (stage.maxConcurrency ?? Number.POSITIVE_INFINITY);
+  return Math.max(1, Math.min(workers, ...stages.map(places)));
+}

@@ -1,0 +1,122 @@
+import { parentPort, workerData } from 'node:worker_threads';
+import { monotonicNow } from '../../core/clock.ts';
+import { TraceError } from '../../core/errors.ts';
+import { ExponentialHistogram } from '../../core/exponential-histogram.ts';
+import type { Seconds } from '../../core/types.ts';
+import { openPrompts } from '../prompts/prompts.ts';
+import { openWire } from '../wire/wire.ts';
+import { PreciseAlarms } from './alarms.ts';
+import { SharedCells } from './cells.ts';
+import { Driver } from './driver.ts';
+import type { FromWorker, ToWorker, WorkerSetup } from './messages.ts';
+import { ThreadCpu } from './thread-cpu.ts';
+
+/** The thread that sends and measures: nothing else runs here. */
+
+const BATCH_EVERY: Seconds = 0.1;
+/** With nothing to tell, a batch still says that the worker is alive. */
+const BATCH_AT_LEAST_EVERY: Seconds = 1;
+
+function start(setup: WorkerSetup, port: NonNullable<typeof parentPort>): void {
+  const { plan, worker, workers, wallOffset } = setup;
+  const post = (message: FromWorker, transfer?: readonly ArrayBuffer[]): void =>
+    port.postMessage(message, transfer);
+  const source = openPrompts(plan.prompts, plan.body, plan.endpoint.api, plan.seed);
+  const wire = openWire({
+    endpoint: plan.endpoint,
+    timeouts: plan.timeouts,
+    streaming: plan.body.stream,
+    keepText: source.wantsAnswers,
+  });
+  const driver = new Driver({
+    plan,
+    worker,
+    workers,
+    wire,
+    source,
+    alarms: new PreciseAlarms(),
+    cells: new SharedCells(setup.cells),
+    wallOffset,
+    report(event) {
+      // What it speaks of goes before it.
+      flush();
+      post({ kind: 'event', event });
+    },
+  });
+  const cpu = new ThreadCpu();
+  const loopDelay = new ExponentialHistogram();
+  let flushedAt = monotonicNow();
+
+  function flush(): void {
+    const now = monotonicNow();
+    const batch = {
+      worker,
+      from: flushedAt,
+      to: now,
+      stages: [...driver.takeStages()],
+      requests: driver.records.take(),
+      loopDelay: loopDelay.drain(),
+      readLag: wire.drainReadLag(),
+      coreShare: cpu.share(),
+      inFlight: driver.inFlight,
+      stage: driver.stage,
+      serverOffset: driver.serverClock.bounds,
+    };
+    flushedAt = now;
+    post({ kind: 'batch', batch }, [batch.requests.numbers.buffer]);
+  }
+
+  const timer = setInterval(() => {
+    const isQuiet = driver.records.count === 0 && driver.inFlight === 0;
+    if (isQuiet && monotonicNow() - flushedAt < BATCH_AT_LEAST_EVERY) return;
+    flush();
+  }, BATCH_EVERY * 1e3);
+
+  function finish(): void {
+    clearInterval(timer);
+    flush();
+    wire.close();
+    cpu.close();
+    post({ kind: 'ended' });
+    port.close();
+  }
+
+  port.on('message', (message: ToWorker) => {
+    switch (message.kind) {
+      case 'ping':
+        loopDelay.record(Math.max(0, monotonicNow() - message.at));
+        return;
+      case 'stage':
+        driver.begin(message.stage, message.at, message.firstUnit);
+        return;
+      case 'stop':
+        driver.stop();
+        return;
+      case 'abort':
+        driver.abort();
+        return;
+      case 'finish':
+        finish();
+        return;
+      default:
+        return message satisfies never;
+    }
+  });
+  driver.prepare();
+  post({ kind: 'ready' });
+}
+
+/** Expected failures (a file of prompts that is not there) travel as what they are; anything else is a bug and ends the thread. */
+function failureOf(error: unknown): FromWorker {
+  if (!(error instanceof TraceError)) throw error;
+  const { code, message, remedy, exitCode } = error;
+  return { kind: 'failed', code, message, remedy, exitCode };
+}
+
+if (parentPort !== null) {
+  try {
+    start(workerData as WorkerSetup, parentPort);
+  } catch (error) {
+    parentPort.postMessage(failureOf(error));
+  }
+}
