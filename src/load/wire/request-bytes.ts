@@ -14,12 +14,11 @@ const OURS = [
   'trailer',
 ];
 
-/** What is wrong with a request header; null when it can be sent. Never shows the value: it may be a credential. */
-export function headerProblem(name: string, value: string): string | null {
-  if (!TOKEN.test(name)) return 'a header name must be letters, digits and dashes';
-  if (OURS.includes(name.toLowerCase())) return `the header ${name} is set by trace itself`;
-  if (!VALUE.test(value)) return `the value of ${name} holds a character that HTTP cannot send`;
-  return null;
+/** Throws a RangeError for what would end the header, or be no header: whoever made the plan should have refused it. */
+function checkHeader(name: string, value: string): void {
+  if (!TOKEN.test(name) || OURS.includes(name.toLowerCase()) || !VALUE.test(value)) {
+    throw new RangeError('a request header that cannot be sent');
+  }
 }
 
 /** The bytes of requests to one endpoint: everything but `traceparent`, length and body is made once. */
@@ -36,8 +35,10 @@ export class RequestBytes {
     ];
     const headers = [
       ...own.filter(([name]) => !named.has(name.toLowerCase())),
-      ...endpoint.headers.filter(([name, value]) => headerProblem(name, value) === null),
+      ...endpoint.headers,
     ];
+    for (const [name, value] of headers) checkHeader(name, value);
+    if (!/^[!-~]+$/.test(endpoint.path)) throw new RangeError('a path that cannot be sent');
     const lines = headers.map(([name, value]) => `${name}: ${value}\r\n`);
     this.#prefix = Buffer.from(`POST ${endpoint.path} HTTP/1.1\r\n${lines.join('')}`, 'latin1');
   }
