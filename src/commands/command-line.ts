@@ -6,13 +6,13 @@ import { nearest } from './nearest.ts';
 
 /** A verb's arguments, split by its own option table. Whatever the table does not know is a usage error. */
 export function parseCommandLine(
-  usage: Pick<Usage, 'name' | 'options' | 'bare'>,
+  usage: Pick<Usage, 'name' | 'options' | 'bare' | 'foreign'>,
   args: readonly string[],
 ): { values: OptionValues; positionals: string[] } {
   try {
     return parseArgs({
       args: withBareValues(args, usage.bare ?? {}),
-      options: usage.options,
+      options: { ...usage.foreign, ...usage.options },
       allowPositionals: true,
       strict: true,
     });
@@ -31,7 +31,7 @@ function withBareValues(args: readonly string[], bare: Readonly<Record<string, s
 }
 
 /** The same mistake in one line, naming the flag that was probably meant. Anything else passes through unchanged. */
-function readable(error: unknown, usage: Pick<Usage, 'name' | 'options'>): unknown {
+function readable(error: unknown, usage: Pick<Usage, 'name' | 'options' | 'foreign'>): unknown {
   if (!(error instanceof TypeError) || !('code' in error)) return error;
   const message = error.message;
   if (error.code === 'ERR_PARSE_ARGS_UNKNOWN_OPTION') {
@@ -52,8 +52,12 @@ function readable(error: unknown, usage: Pick<Usage, 'name' | 'options'>): unkno
   return error;
 }
 
-function unknownFlag(typed: string, usage: Pick<Usage, 'name' | 'options'>): TraceError {
-  const meant = nearest(typed, flagsOf(usage.options));
+function unknownFlag(
+  typed: string,
+  usage: Pick<Usage, 'name' | 'options' | 'foreign'>,
+): TraceError {
+  // Ours first: of two that are as near, the one that the help shows.
+  const meant = nearest(typed, [...flagsOf(usage.options), ...flagsOf(usage.foreign ?? {})]);
   return usageError(
     `unknown option '${printable(typed, 60)}'`,
     meant === null

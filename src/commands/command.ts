@@ -32,8 +32,8 @@ export type OptionValues = Readonly<
   Record<string, string | boolean | (string | boolean)[] | undefined>
 >;
 
-/** What a shell can offer for a word: the processes worth watching, folders, one of some words, or nothing (any text). */
-export type Completes = 'process' | 'folder' | 'text' | readonly string[];
+/** What a shell can offer for a word: the processes worth watching, folders, files, one of some words, or nothing (any text). */
+export type Completes = 'process' | 'folder' | 'file' | 'text' | readonly string[];
 
 /** A verb as its help shows it: light enough to load for `--help` alone. */
 export interface Usage {
@@ -43,6 +43,8 @@ export interface Usage {
   /** The whole help text, ending with a line feed. */
   readonly help: string;
   readonly options: OptionTable;
+  /** Flags that are understood, and neither shown by the help nor offered by a shell: other programs' names for ours. */
+  readonly foreign?: OptionTable;
   /** Flags whose value may be left out (`--inspect`, `--inspect=force`), with what they mean then; a value needs the `=`. */
   readonly bare?: Readonly<Record<string, string>>;
   /** How a shell completes the argument, and the values of flags; a flag that is not named takes any text. */

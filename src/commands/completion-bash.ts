@@ -22,6 +22,11 @@ _trace_folders() {
   mapfile -t COMPREPLY < <(compgen -d -- "$1")
 }
 
+_trace_files() {
+  compopt -o filenames 2>/dev/null
+  mapfile -t COMPREPLY < <(compgen -f -- "$1")
+}
+
 _trace_words() {
   mapfile -t COMPREPLY < <(compgen -W "$2" -- "$1")
 }
@@ -65,6 +70,7 @@ function valueCase(verb: VerbModel, flag: FlagModel): readonly string[] {
 function offer(completes: Completes): string {
   if (completes === 'process') return '_trace_processes "$cur"';
   if (completes === 'folder') return '_trace_folders "$cur"';
+  if (completes === 'file') return '_trace_files "$cur"';
   // Any text: nothing can be offered, and a flag must not be.
   if (completes === 'text') return ':';
   return `_trace_words "$cur" '${completes.join(' ')}'`;

@@ -54,6 +54,7 @@ function row(program: string, condition: string, flag: FlagModel): string {
 function offer(completes: Completes): string {
   if (completes === 'process') return '(__trace_processes)';
   if (completes === 'folder') return '(__fish_complete_directories)';
+  if (completes === 'file') return '(__fish_complete_path)';
   return completes === 'text' ? '' : completes.join(' ');
 }
 

@@ -64,6 +64,7 @@ function spec({ long, short, value, description }: FlagModel): string {
 function action(label: string, completes: Completes): string {
   if (completes === 'process') return `${label}:_trace_processes`;
   if (completes === 'folder') return `${label}:_files -/`;
+  if (completes === 'file') return `${label}:_files`;
   if (completes === 'text') return `${label}: `;
   return `${label}:(${completes.join(' ')})`;
 }

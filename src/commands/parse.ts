@@ -47,6 +47,37 @@ export function writeDuration(seconds: Seconds): string {
   return `${Number(seconds.toPrecision(6))}s`;
 }
 
+/** How a flag reads its number. */
+export interface NumberRule {
+  /** The flag, as typed, for the message. */
+  readonly flag: string;
+  readonly least: number;
+  readonly most: number;
+}
+
+/** `32`: a whole number within the rule's bounds, or a usage error that shows what came. */
+export function parseCount(text: string, rule: NumberRule): number {
+  return /^\d{1,15}$/.test(text.trim())
+    ? within(Number(text), text, rule)
+    : fail(rule.flag, text, 'a whole number such as 32');
+}
+
+/** `0.5`: a number within the rule's bounds, or a usage error that shows what came. */
+export function parseDecimal(text: string, rule: NumberRule): number {
+  return /^(?:\d{1,12}(?:\.\d{1,12})?|\.\d{1,12})$/.test(text.trim())
+    ? within(Number(text), text, rule)
+    : fail(rule.flag, text, 'a number such as 0.5 or 8');
+}
+
+function within(value: number, text: string, { flag, least, most }: NumberRule): number {
+  if (value >= least && value <= most) return value;
+  throw invalidValue(flag, text, `a number from ${least} to ${most}`);
+}
+
+function fail(flag: string, text: string, expected: string): never {
+  throw invalidValue(flag, text, expected);
+}
+
 /** An http or https URL, as given (exporters append their own path). */
 export function parseHttpUrl(text: string, flag: string): string {
   const url = URL.canParse(text) ? new URL(text) : null;
@@ -67,6 +98,7 @@ export function parseChoice<T extends string>(
   return choice;
 }
 
-function invalidValue(flag: string, text: string, expected: string): TraceError {
+/** The usage error of a flag whose value is none that it takes: what it takes, and what came. */
+export function invalidValue(flag: string, text: string, expected: string): TraceError {
   return usageError(`${flag} takes ${expected}, got '${printable(text, 60)}'`);
 }

@@ -79,12 +79,15 @@ export interface PromptClass {
         /** Leading tokens that all requests share (of `prefixes` different ones). */
         readonly prefixTokens: number;
         readonly prefixes: number;
+        /** Lengths are spread evenly over mean ± deviation instead (vLLM's --random-range-ratio). */
+        readonly spread?: 'uniform';
       }
     | {
         /** A JSON Lines file: `{"prompt": …}`, `{"messages": […]}`, `{"text_input": …}`, or a whole request body in `{"body": …}`; `timestamp` (ms) for replay. */
         readonly kind: 'file';
         readonly path: string;
-        readonly order: 'sequential' | 'random';
+        /** `sequential` begins again at the end, `once` (a replay) does not. */
+        readonly order: 'sequential' | 'random' | 'once';
         readonly outputTokens: number | null;
       };
 }
@@ -103,6 +106,8 @@ export interface BodyPlan {
   readonly stream: boolean;
   /** `ignore_eos`, so that exactly the asked tokens come (vLLM, SGLang, llama.cpp). */
   readonly ignoreEos: boolean;
+  /** What the limit of output tokens is called in `chat`; `max_tokens` where nothing is said, which every server knows. */
+  readonly outputLimit?: 'max_tokens' | 'max_completion_tokens';
   /** Merged into every body, last. */
   readonly extra: Readonly<Record<string, unknown>>;
 }

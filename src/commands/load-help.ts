@@ -1,0 +1,2 @@
+export const loadHelp = `trace load
+`;
