@@ -1,8 +1,8 @@
 import { defineConfig } from 'vitest/config';
 
 /**
- * `npm run bench` and `npm run soak`: measurements that take minutes or want a quiet machine. They are no tests: they fail only when they
- * cannot measure, and write what they measured into docs/measurements.md.
+ * `npm run bench`, `npm run bench:load` and `npm run soak`: measurements that take minutes or want a quiet machine. They are no tests: they fail only when they
+ * cannot measure, and write what they measured into docs/measurements.md and docs/benchmarks.md.
  */
 const HOUR_MS = 3_600_000;
 const one = (name: string, include: string) => ({
@@ -18,5 +18,11 @@ const one = (name: string, include: string) => ({
 });
 
 export default defineConfig({
-  test: { projects: [one('bench', 'test/bench/*.bench.ts'), one('soak', 'test/bench/*.soak.ts')] },
+  test: {
+    projects: [
+      one('bench', 'test/bench/*.bench.ts'),
+      one('load', 'test/bench/load/*.bench.ts'),
+      one('soak', 'test/bench/*.soak.ts'),
+    ],
+  },
 });

@@ -1,0 +1,3 @@
+module tracewright/truth-server
+
+go 1.22
