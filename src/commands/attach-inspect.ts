@@ -13,14 +13,18 @@ import type { Environment } from './command.ts';
 type Unavailable = Extract<Availability, { available: false }>;
 
 export class NodeInspector {
-  readonly #options: AttachOptions;
+  readonly #options: Pick<AttachOptions, 'inspect' | 'maxPause'>;
   readonly #environment: Environment;
-  readonly #screen: AttachScreen;
+  readonly #screen: Pick<AttachScreen, 'announceTouch'>;
   #inspection: Inspection | null = null;
   #heap: Collector<ProcessTarget> | null = null;
   #info: CollectorInfo | null = null;
 
-  constructor(options: AttachOptions, environment: Environment, screen: AttachScreen) {
+  constructor(
+    options: Pick<AttachOptions, 'inspect' | 'maxPause'>,
+    environment: Environment,
+    screen: Pick<AttachScreen, 'announceTouch'>,
+  ) {
     this.#options = options;
     this.#environment = environment;
     this.#screen = screen;

@@ -27,9 +27,15 @@ export interface AttachPlan {
   readonly details: readonly string[];
 }
 
+/** What probing depends on. */
+export type ProbeOptions = Pick<
+  AttachOptions,
+  'target' | 'lagThreshold' | 'recording' | 'requireStacks'
+>;
+
 /** Changes nothing in the target but what `--inspect` asks for. Throws a TraceError when it cannot be attached to. */
 export async function probeTarget(
-  options: AttachOptions,
+  options: ProbeOptions,
   inspector: NodeInspector,
 ): Promise<AttachPlan> {
   const { target: selector } = options;
@@ -82,7 +88,7 @@ async function probeLoop(
   }: {
     runtime: Runtime;
     access: AccessJudgement;
-    options: AttachOptions;
+    options: ProbeOptions;
     inspector: NodeInspector;
   },
 ): Promise<LoopProbe> {

@@ -98,8 +98,12 @@ async function openDisk(
   }
 }
 
-/** Everything that was observed: from disk where a long run did not fit into memory. */
-async function wholeView(sinks: Sinks, end: RunEnd, screen: SinkScreen): Promise<RecordingView> {
+/** Everything that was observed: from memory, or from disk where a long run did not fit into it. */
+export async function wholeView(
+  sinks: Sinks,
+  end: RunEnd,
+  screen: SinkScreen,
+): Promise<RecordingView> {
   const { memory, recording } = sinks;
   if (memory.dropped === 0 || recording === null || screen.recordingFailed) return memory.view(end);
   await recording.flush();
