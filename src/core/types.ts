@@ -215,6 +215,7 @@ export type FindingKind =
   | 'wedge'
   | 'saturation'
   | 'client-saturated'
+  | 'request-errors'
   | 'gpu-memory-leak'
   | 'gpu-idle'
   | 'gpu-throttled'

@@ -8,15 +8,20 @@ const UNSAFE =
 
 /** The report as one JSON document (docs/schema/attach.schema.json), indented, ending with a line feed. */
 export function renderJson(report: Report): string {
-  const text = JSON.stringify(toDocument(report), null, 2);
-  return `${text.replace(UNSAFE, escapeCharacter)}\n`;
+  return `${escapeUnsafe(JSON.stringify(toDocument(report), null, 2))}\n`;
+}
+
+/** JSON text with what a terminal might obey written as escapes: the same value. */
+export function escapeUnsafe(json: string): string {
+  return json.replace(UNSAFE, escapeCharacter);
 }
 
 function escapeCharacter(character: string): string {
   return `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`;
 }
 
-function toDocument(report: Report): Record<string, unknown> {
+/** What every report's document has. */
+export function toDocument(report: Report): Record<string, unknown> {
   const { overhead } = report;
   return {
     schema_version: SCHEMA_VERSION,
@@ -120,7 +125,7 @@ function metricDocument(metric: MetricSummary): Record<string, unknown> {
 }
 
 /** A time beyond what a Date holds can only come from a broken recording; the epoch is shown for it. */
-function rfc3339(at: Seconds): string {
+export function rfc3339(at: Seconds): string {
   const date = new Date(at * 1000);
   return (Number.isNaN(date.getTime()) ? new Date(0) : date).toISOString();
 }

@@ -30,6 +30,7 @@ const WORDS: Readonly<Record<FindingKind, string>> = {
   wedge: 'WEDGED',
   saturation: 'SATURATED',
   'client-saturated': 'CLIENT SATURATED',
+  'request-errors': 'FAILING',
   'gpu-memory-leak': 'LEAKING GPU MEMORY',
   'gpu-idle': 'GPU IDLE',
   'gpu-throttled': 'GPU THROTTLED',
