@@ -25,7 +25,7 @@ import { histogramDelta } from './histogram-delta.ts';
  * last snapshot and all points before it are the stage's result again (read-back.ts), also when nobody lived to write an end.
  */
 
-const HEALTH_KEYS = ['lateness', 'loopDelay', 'readLag'] as const;
+export const HEALTH_KEYS = ['lateness', 'loopDelay', 'readLag'] as const;
 
 /** Every histogram of a stage, by key. */
 export function histogramsOf(stage: StageResult): Record<LoadHistogramKey, HistogramBuckets> {
