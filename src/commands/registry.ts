@@ -15,6 +15,11 @@ export const VERBS: readonly Verb[] = [
     command: async () => (await import('./attach.ts')).attachCommand,
   },
   {
+    name: 'load',
+    usage: async () => (await import('./load-usage.ts')).loadUsage,
+    command: async () => (await import('./load.ts')).loadCommand,
+  },
+  {
     name: 'show',
     usage: async () => (await import('./show-options.ts')).showUsage,
     command: async () => (await import('./show.ts')).showCommand,

@@ -48,7 +48,10 @@ export function renderLoadProgress(progress: LoadProgress, surface: Surface): st
     },
     { place: 1, text: level },
     { place: 4, text: requestRate === null ? null : `${formatCount(requestRate)} req/s` },
-    { place: 3, text: `${formatCount(done)}${asked === null ? '' : ` of ${formatCount(asked)}`} done` },
+    {
+      place: 3,
+      text: `${formatCount(done)}${asked === null ? '' : ` of ${formatCount(asked)}`} done`,
+    },
   ];
   // One column is left free: a line as wide as the terminal makes some of them wrap.
   let room = surface.width - 1;

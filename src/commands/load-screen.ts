@@ -1,0 +1,173 @@
+import { ExponentialHistogram, histogramQuantile } from '../core/exponential-histogram.ts';
+import { printable } from '../core/text.ts';
+import type { Seconds } from '../core/types.ts';
+import type { EngineBatch, EngineEvents } from '../load/contracts.ts';
+import type { StagePlan } from '../load/plan.ts';
+import { renderLoadProgress } from '../report/load-progress.ts';
+import { decideSurface, type Surface } from '../report/style.ts';
+import type { Environment, TextOutput } from './command.ts';
+import type { LoadOptions } from './load-options.ts';
+import type { LoadRunScreen } from './load-settings.ts';
+
+/** Without a terminal the status is a line now and then instead of one that is rewritten. */
+const PLAIN_PROGRESS_EVERY: Seconds = 10;
+/** Oftener than this nobody reads it, and writing to a slow terminal costs. */
+const PROGRESS_EVERY: Seconds = 0.2;
+/** Rates are of so long: long enough not to flicker, short enough to follow a change. */
+const RATE_WINDOW: Seconds = 3;
+const CLEAR_LINE = '\r\u001b[2K';
+
+/** What ended at about one moment. */
+interface Ended {
+  readonly at: Seconds;
+  readonly requests: number;
+  readonly tokens: number;
+}
+
+/** What a person sees of a load run: how it goes on, and what went wrong beside it. */
+export class LoadScreen implements LoadRunScreen {
+  readonly problems: string[] = [];
+  recordingFailed = false;
+  readonly #options: LoadOptions;
+  readonly #environment: Environment;
+  readonly #stages: readonly StagePlan[];
+  readonly #ttft: ExponentialHistogram = new ExponentialHistogram();
+  readonly #inFlight = new Map<number, number>();
+  #recent: Ended[] = [];
+  #done = 0;
+  #failed = 0;
+  #stage = 0;
+  #phase: 'warm-up' | 'sending' | 'draining' = 'warm-up';
+  #startedAt: Seconds | null = null;
+  #shownAt: Seconds | null = null;
+  #isLineOpen = false;
+
+  constructor(options: LoadOptions, environment: Environment) {
+    this.#options = options;
+    this.#environment = environment;
+    this.#stages = options.stages;
+  }
+
+  /** What will be sent, before it is. */
+  announce(lines: readonly string[]): void {
+    if (this.#options.quiet) return;
+    for (const line of lines) this.#say(line);
+  }
+
+  batch(batch: EngineBatch): void {
+    this.#startedAt ??= batch.from;
+    this.#inFlight.set(batch.worker, batch.inFlight);
+    this.#stage = Math.max(this.#stage, batch.stage);
+    let requests = 0;
+    let tokens = 0;
+    for (const request of batch.requests) {
+      if (request.error !== null) this.#failed++;
+      if (request.warmup) continue;
+      requests++;
+      if (request.error !== null) continue;
+      tokens += request.outputTokens ?? request.outputs;
+      if (request.firstOutputAt !== null) {
+        this.#ttft.record(Math.max(0, request.firstOutputAt - request.startedAt));
+      }
+    }
+    this.#done += requests;
+    this.#recent.push({ at: batch.to, requests, tokens });
+    this.#show(batch.to);
+  }
+
+  stage({ stage, what }: Parameters<EngineEvents['onStage']>[0]): void {
+    this.#stage = Math.max(this.#stage, stage);
+    if (what === 'begun') this.#phase = 'sending';
+    if (what === 'sending-ended' && stage === this.#stages.length - 1) this.#phase = 'draining';
+  }
+
+  note(text: string): void {
+    if (this.#options.quiet) return;
+    this.endProgress();
+    this.#say(text);
+  }
+
+  problem(text: string): void {
+    this.problems.push(text);
+    if (this.#options.quiet) return;
+    this.endProgress();
+    this.#say(printable(text, 400));
+  }
+
+  recordingFailure(text: string): void {
+    this.recordingFailed = true;
+    this.problem(text);
+  }
+
+  endProgress(): void {
+    if (!this.#isLineOpen) return;
+    this.#isLineOpen = false;
+    this.#environment.stderr.write(CLEAR_LINE);
+  }
+
+  #show(now: Seconds): void {
+    if (!this.#options.progress || this.#startedAt === null) return;
+    const { stderr } = this.#environment;
+    const every = stderr.isTTY ? PROGRESS_EVERY : PLAIN_PROGRESS_EVERY;
+    if (
+      now - (this.#shownAt ?? (stderr.isTTY ? Number.NEGATIVE_INFINITY : this.#startedAt)) <
+      every
+    ) {
+      return;
+    }
+    this.#shownAt = now;
+    const line = this.#line(now, this.#startedAt, stderr);
+    stderr.write(stderr.isTTY ? `${CLEAR_LINE}${line}` : `${line}\n`);
+    this.#isLineOpen = stderr.isTTY;
+  }
+
+  #line(now: Seconds, startedAt: Seconds, output: TextOutput): string {
+    this.#recent = this.#recent.filter(({ at }) => at > now - RATE_WINDOW);
+    const width = Math.min(RATE_WINDOW, now - startedAt);
+    const sum = (of: (ended: Ended) => number) =>
+      width < 1 ? null : this.#recent.reduce((total, ended) => total + of(ended), 0) / width;
+    const durations = this.#stages.map(({ duration }) => duration);
+    const counts = this.#stages.map(({ requests }) => requests);
+    const total = (values: readonly (number | null)[]) =>
+      values.every((value) => value !== null)
+        ? values.reduce<number>((all, value) => all + (value ?? 0), 0)
+        : null;
+    const ttft = this.#ttft.count === 0 ? null : this.#ttft.buckets();
+    return renderLoadProgress(
+      {
+        elapsed: now - startedAt,
+        duration: total(durations),
+        stage: {
+          label: this.#stages[this.#stage]?.label ?? '',
+          number: this.#stage + 1,
+          of: this.#stages.length,
+        },
+        phase: this.#phase,
+        inFlight: [...this.#inFlight.values()].reduce((all, one) => all + one, 0),
+        done: this.#done,
+        asked: total(counts),
+        failed: this.#failed,
+        requestRate: sum(({ requests }) => requests),
+        tokenRate: sum(({ tokens }) => tokens),
+        ttft:
+          ttft === null
+            ? null
+            : { p50: histogramQuantile(ttft, 0.5), p99: histogramQuantile(ttft, 0.99) },
+      },
+      this.surface(output),
+    );
+  }
+
+  surface(output: TextOutput): Surface {
+    return decideSurface({
+      env: this.#environment.env,
+      isTTY: output.isTTY,
+      columns: output.columns,
+      noColor: this.#options.noColor,
+    });
+  }
+
+  #say(text: string): void {
+    this.#environment.stderr.write(`trace: ${text}\n`);
+  }
+}

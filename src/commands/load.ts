@@ -1,0 +1,54 @@
+import { EXIT, type ExitCode } from '../core/exit-code.ts';
+import type { Command, CommandContext, Environment } from './command.ts';
+import { announcement, announcementLines } from './load-announcement.ts';
+import { extentOf } from './load-extent.ts';
+import { parseLoadOptions } from './load-options.ts';
+import { draftPlan } from './load-plan.ts';
+import { concerns, unconfirmed } from './load-safety.ts';
+import { LoadScreen } from './load-screen.ts';
+import { loadUsage } from './load-usage.ts';
+
+/** `trace load`: decide what is sent, send it, report what came of it. */
+export const loadCommand: Command = { ...loadUsage, run };
+
+async function run({ values, positionals, environment }: CommandContext): Promise<ExitCode> {
+  const [first, ...others] = positionals;
+  if (first === 'merge') {
+    const { mergeLoads } = await import('./load-merge.ts');
+    return mergeLoads(values, others, environment);
+  }
+  const { loadConfig } = await import('../config/config.ts');
+  const defaults = await loadConfig(environment);
+  const options = parseLoadOptions(values, positionals, { env: environment.env, defaults });
+  const screen = new LoadScreen(options, environment);
+  for (const note of options.notes) screen.note(note);
+  const { openOutcome } = await import('./load-result.ts');
+  const outcome = await openOutcome(options, environment);
+  const draft = await draftPlan(options, environment.cwd);
+  const { checkPrompts } = await import('../load/prompts/prompts.ts');
+  checkPrompts(draft.prompts, draft.seed);
+  const extent = extentOf(options);
+  const lines = announcementLines(options, extent, options.model);
+  const found = await concerns(options, extent);
+  if (options.dryRun) return showPlan([...lines, ...found.map(needsYes)], environment);
+  if (found.length > 0) {
+    screen.announce([...found, ...lines]);
+    if (!options.isConfirmed) throw unconfirmed(found);
+  }
+  const { completePlan } = await import('./load-server.ts');
+  const plan = await completePlan(draft, options);
+  if (found.length === 0) screen.announce([announcement(options, plan.body.model)]);
+  const { runLoad } = await import('./load-run.ts');
+  const loaded = await runLoad(plan, options.settings, { environment, screen });
+  return outcome.show(loaded, { plan, screen });
+}
+
+function needsYes(concern: string): string {
+  return `needs --yes: ${concern}`;
+}
+
+/** `--dry-run`: the plan is the result. */
+function showPlan(lines: readonly string[], { stdout }: Environment): ExitCode {
+  stdout.write(`${lines.join('\n')}\n`);
+  return EXIT.ok;
+}
