@@ -53,7 +53,7 @@ describe('help', () => {
     const unsaid = new Set(['--help', '-h', '--inspect']);
     for (const verb of VERBS) {
       const usage = await verb.usage();
-      const named = usage.help.match(/(?<![\w>-])--?[a-z][a-z-]*(?![\w-])/g) ?? [];
+      const named = usage.help.match(/(?<![\w>-])(?:--?[a-z][a-z-]*|-[A-Z])(?![\w-])/g) ?? [];
       const sorted = (flags: readonly string[]) =>
         [...new Set(flags)].filter((flag) => !unsaid.has(flag)).sort();
       expect(sorted(named), verb.name).toEqual(sorted(flagsOf(usage.options)));
@@ -86,7 +86,7 @@ describe('mistakes on the command line', () => {
       out: '',
       err: "trace: unknown verb 'atach'\n       Did you mean trace attach? See trace --help\n",
     });
-    expect((await run('frobnicate')).err).toContain('Verbs: attach, show');
+    expect((await run('frobnicate')).err).toContain('Verbs: attach, load, show');
   });
 
   it('takes a bare pid for a forgotten verb', async () => {

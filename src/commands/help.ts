@@ -6,6 +6,7 @@ Usage:
 
 Verbs:
   attach <pid>       Watch a running process and say what blocks its event loop
+  load <url>         Send load to an OpenAI-compatible server and measure it
   show <recording>   Print the report of a recording again
   doctor [pid]       Say what works on this machine, and why not
   cleanup [pid]      Undo what a killed trace left in a process
@@ -40,5 +41,6 @@ Exit codes:
 Examples:
   trace attach 4312                     ten seconds, then the report
   trace attach --match uvicorn -d 1m    by title, one minute
+  trace load localhost:8000 -c 16       sixteen streams, thirty seconds
   trace show .tracewright/20260102T030405Z-attach-4312
 `;

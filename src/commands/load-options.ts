@@ -10,9 +10,9 @@ import { LONGEST, MOST_REQUESTS, parseStages } from './load-arrivals.ts';
 import { GOODPUT_WORD, translateIdioms } from './load-peer-idioms.ts';
 import { translatePeerFlags } from './load-peer-values.ts';
 import { parsePrompts } from './load-prompt-options.ts';
-import { GENAI_PROFILES, type LoadSettings } from './load-settings.ts';
+import type { LoadSettings } from './load-settings.ts';
 import { type EndpointOptions, parseEndpoint } from './load-url.ts';
-import { LOAD_FORMATS, OTLP_PROTOCOLS } from './load-usage.ts';
+import { GENAI_PROFILES, LOAD_FORMATS, OTLP_PROTOCOLS } from './load-usage.ts';
 import { contradiction, LoadValues } from './load-values.ts';
 import { parseChoice, parseDuration, parseHttpUrl } from './parse.ts';
 

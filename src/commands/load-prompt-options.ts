@@ -4,6 +4,7 @@ import { printable } from '../core/text.ts';
 import type { LoadApi } from '../core/load-types.ts';
 import type { PromptClass, PromptPlan } from '../load/plan.ts';
 import { LONGEST } from './load-arrivals.ts';
+import { DATASET_ORDERS } from './load-usage.ts';
 import { contradiction, type LoadValues } from './load-values.ts';
 import { parseChoice, parseCount, parseDecimal } from './parse.ts';
 
@@ -85,10 +86,7 @@ function chooseDefaults(values: LoadValues, api: LoadApi): Defaults {
       ...(ratio === null ? {} : { spread: 'uniform' as const }),
     },
     outputTokens: asked,
-    order:
-      order === null
-        ? 'sequential'
-        : parseChoice<'sequential' | 'random'>(order, ['sequential', 'random'], '--dataset-order'),
+    order: order === null ? 'sequential' : parseChoice(order, DATASET_ORDERS, '--dataset-order'),
   };
 }
 

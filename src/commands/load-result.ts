@@ -49,7 +49,9 @@ async function render(
   switch (result.format) {
     case 'json':
       return (await import('../report/load-json.ts')).renderLoadJson(report);
-    default: {
+    case 'csv':
+    case 'junit':
+    case 'text': {
       const { renderLoadTerminal } = await import('../report/load-terminal.ts');
       return renderLoadTerminal(report, screen.surface(stdout));
     }

@@ -1,14 +1,11 @@
 import type { Finding, RecordingView } from '../core/types.ts';
 import type { LoadResult } from '../core/load-types.ts';
+import type { GenAiProfile } from '../core/semconv-genai.ts';
 import type { EngineBatch, EngineEvents } from '../load/contracts.ts';
 import type { AttachOptions } from './attach-options.ts';
 import type { StopSignal } from './command.ts';
 
 /** How the command line of `trace load` meets the run of its plan: what is kept, sent and watched beside the requests. */
-
-/** Names that spans and metrics of requests get: the conventions' released form, or the one that is being prepared. */
-export const GENAI_PROFILES = ['stable', 'next'] as const;
-export type GenAiProfile = (typeof GENAI_PROFILES)[number];
 
 /** What a run does besides sending: nothing in here changes a request. */
 export interface LoadSettings {

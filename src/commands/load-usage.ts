@@ -1,10 +1,12 @@
+import type { GenAiProfile } from '../core/semconv-genai.ts';
 import { COMMON_OPTIONS, type OptionTable, type Usage } from './command.ts';
 import { loadHelp } from './load-help.ts';
 import { LOAD_APIS } from './load-apis.ts';
 import { PEER_FLAGS } from './load-peer-flags.ts';
-import { GENAI_PROFILES } from './load-settings.ts';
 
 export const LOAD_FORMATS = ['text', 'json', 'csv', 'junit'] as const;
+/** Names that spans and metrics of requests get: the conventions' released form, or the one that is being prepared. */
+export const GENAI_PROFILES: readonly GenAiProfile[] = ['stable', 'next'];
 export const DATASET_ORDERS = ['sequential', 'random'] as const;
 /** As OTEL_EXPORTER_OTLP_PROTOCOL has them. */
 export const OTLP_PROTOCOLS = ['grpc', 'http/protobuf', 'http/json'] as const;
