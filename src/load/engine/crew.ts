@@ -1,6 +1,7 @@
 import { monotonicNow, takeAnchor } from '../../core/clock.ts';
 import { TraceError } from '../../core/errors.ts';
 import { EXIT } from '../../core/exit-code.ts';
+import { printable } from '../../core/text.ts';
 import type { Seconds } from '../../core/types.ts';
 import type { EngineEvents, RunningLoad } from '../contracts.ts';
 import type { LoadPlan } from '../plan.ts';
@@ -34,12 +35,13 @@ export class Crew implements RunningLoad {
   readonly #cells: SharedCells;
   readonly #members: Member[];
   readonly #timers = new Set<NodeJS.Timeout>();
-  readonly #begun = new Set<number>();
+  /** What was passed on: `0 begun`. */
+  readonly #told = new Set<string>();
   #stage = -1;
   #isInterrupted = false;
   #isEnding = false;
-  #failure: Error | null = null;
-  #settle: (error: Error | null) => void = () => undefined;
+  #failure: TraceError | null = null;
+  #settle: (error: TraceError | null) => void = () => undefined;
 
   /** `open` starts a thread. */
   constructor(plan: LoadPlan, events: EngineEvents, open: (setup: WorkerSetup) => WorkerThread) {
@@ -73,36 +75,25 @@ export class Crew implements RunningLoad {
     this.#isInterrupted = true;
     this.#tell(message);
     if (message.kind === 'abort') this.#terminateLater();
-    // Not begun: nothing will be drained.
-    if (this.#stage < 0) this.#end();
+    this.#endIfOver();
   }
 
   #listen(member: Member): void {
     const { thread } = member;
     thread.on('message', (message) => this.#take(member, message));
-    thread.on('error', (error) => this.#lose(member, messageOf(error)));
+    thread.on('error', (error) => this.#lose(member, failureOf(member.worker, error)));
     thread.on('exit', (code) => {
-      if (!member.isOver) this.#lose(member, `it ended with code ${code}`);
+      this.#lose(member, failureOf(member.worker, `it ended with code ${code}`));
     });
   }
 
   #take(member: Member, message: FromWorker): void {
+    const { thread } = member;
     switch (message.kind) {
       case 'ready':
         member.isReady = true;
-        if (this.#members.every(({ isReady }) => isReady) && !this.#isEnding) this.#begin(0, null);
+        if (this.#members.every(({ isReady }) => isReady) && this.#goesOn) this.#beginNext(0);
         return;
-      case 'failed': {
-        const { code, remedy, exitCode } = message;
-        this.#fail(
-          new TraceError(code, message.message, {
-            exitCode,
-            ...(remedy === null ? {} : { remedy }),
-          }),
-        );
-        this.#over(member);
-        return;
-      }
       case 'event':
         this.#note(member, message.event);
         return;
@@ -111,6 +102,8 @@ export class Crew implements RunningLoad {
         return;
       case 'ended':
         this.#over(member);
+        // Timers of its own may keep it.
+        void thread.terminate();
         return;
       default:
         return message satisfies never;
@@ -126,20 +119,15 @@ export class Crew implements RunningLoad {
     });
   }
 
-  /** Begins a stage in all workers; at once, or when the one before stops sending. */
-  #begin(stage: number, at: Seconds | null): void {
-    if (this.#isInterrupted || this.#failure !== null || this.#isEnding) return;
-    this.#stage = stage;
+  /** Begins the stage after the present one in all workers, not before `at`. */
+  #beginNext(at: Seconds): void {
+    const stage = ++this.#stage;
     const held = this.#members.reduce((sum, member) => sum + member.held, 0);
-    const firstUnit = Math.max(
-      this.#cells.next,
-      ...this.#members.map(({ endUnit }) => endUnit ?? 0),
-    );
+    const firstUnit = Math.max(this.#cells.next, ...this.#members.map(({ endUnit }) => endUnit));
     this.#cells.next = firstUnit;
     this.#limitClaims(stage, held);
-    for (const member of this.#members) member.begin(stage);
     const soon = monotonicNow() + (this.#members.length > 1 ? LEAD : 0);
-    this.#tell({ kind: 'stage', stage, at: Math.max(at ?? 0, soon), firstUnit });
+    this.#tell({ kind: 'stage', stage, at: Math.max(at, soon), firstUnit });
   }
 
   /** By count alone: so many requests are claimed in all, whichever worker is faster. */
@@ -154,55 +142,62 @@ export class Crew implements RunningLoad {
   }
 
   #note(member: Member, event: DriverEvent): void {
-    const { stage, at } = event;
-    switch (event.what) {
-      case 'begun':
-        if (this.#begun.has(stage)) return;
-        this.#begun.add(stage);
-        this.#events.onStage({ stage, what: 'begun', at });
-        return;
-      case 'sending-ended':
-        member.endUnit = event.endUnit;
-        member.held = event.held;
-        member.sendingEnded(stage, at);
-        break;
-      case 'drained':
-        member.drained(stage, at);
-        break;
-      default:
-        event satisfies never;
+    const { stage, what, at } = event;
+    if (what === 'begun') {
+      this.#tellOnce(stage, what, at);
+      return;
     }
+    if (what === 'sending-ended') {
+      member.endUnit = event.endUnit ?? 0;
+      member.held = event.held;
+    }
+    member.said.set(`${stage} ${what}`, at);
     this.#progress(stage);
   }
 
-  /** What all workers have said is passed on, and what follows it begins. */
+  /** What all workers have said of a stage is passed on, and what follows begins. */
   #progress(stage: number): void {
-    const members = this.#members.filter(({ isLost }) => !isLost);
-    const lastOf = (pick: (member: Member) => Seconds | undefined): Seconds | null => {
-      const times = members.map(pick).filter((at) => at !== undefined);
-      return times.length === 0 || times.length < members.length ? null : Math.max(...times);
-    };
-    const ended = lastOf((member) => member.sending.get(stage));
-    if (ended === null) return;
-    if (this.#once(stage, 'sending-ended', ended)) {
-      if (this.#plan.stages[stage + 1]?.continuous === true) this.#begin(stage + 1, ended);
+    const next = this.#plan.stages[stage + 1];
+    const ended = this.#lastOf(stage, 'sending-ended');
+    if (ended !== null && this.#tellOnce(stage, 'sending-ended', ended)) {
+      if (next?.continuous === true && this.#goesOn) this.#beginNext(ended);
     }
-    const drained = lastOf((member) => member.drains.get(stage));
-    if (drained === null || !this.#once(stage, 'drained', drained)) return;
-    if (this.#stage > stage && !this.#isInterrupted) return;
-    const isLast = stage >= this.#plan.stages.length - 1;
-    if (isLast || this.#isInterrupted || this.#failure !== null) {
-      if (members.every((member) => member.drains.size === this.#stage + 1)) this.#end();
-    } else this.#begin(stage + 1, null);
+    const drained = this.#lastOf(stage, 'drained');
+    if (drained !== null && this.#tellOnce(stage, 'drained', drained)) {
+      if (next !== undefined && this.#stage === stage && this.#goesOn) this.#beginNext(0);
+    }
+    this.#endIfOver();
   }
 
-  readonly #told = new Set<string>();
-  #once(stage: number, what: 'sending-ended' | 'drained', at: Seconds): boolean {
+  /** The latest time at which a worker said it; null as long as one has not. */
+  #lastOf(stage: number, what: DriverEvent['what']): Seconds | null {
+    const times = this.#members
+      .filter(({ isLost }) => !isLost)
+      .map(({ said }) => said.get(`${stage} ${what}`) ?? null);
+    if (times.length === 0) return null;
+    return times.reduce((a, b) => (a === null || b === null ? null : Math.max(a, b)), 0);
+  }
+
+  #tellOnce(stage: number, what: DriverEvent['what'], at: Seconds): boolean {
     const key = `${stage} ${what}`;
     if (this.#told.has(key)) return false;
     this.#told.add(key);
     this.#events.onStage({ stage, what, at });
     return true;
+  }
+
+  /** Whether further stages may begin. */
+  get #goesOn(): boolean {
+    return !this.#isInterrupted && this.#failure === null;
+  }
+
+  #endIfOver(): void {
+    if (this.#members.every(({ isOver }) => isOver)) this.#end();
+    for (let stage = 0; stage <= this.#stage; stage++) {
+      if (!this.#told.has(`${stage} drained`)) return;
+    }
+    const isComplete = this.#stage === this.#plan.stages.length - 1;
+    if (isComplete || !this.#goesOn) this.#end();
   }
 
   #end(): void {
@@ -222,24 +217,15 @@ export class Crew implements RunningLoad {
     );
   }
 
-  #fail(error: Error): void {
-    this.#failure ??= error;
-    if (this.#stage < 0) this.#end();
-    else this.#tell({ kind: 'stop' });
-  }
-
-  /** A worker is gone before its time: the others drain, what they measured stays, and the run fails. */
-  #lose(member: Member, why: string): void {
+  /** A worker is gone before its time: the others drain, what was measured stays, and the run fails. */
+  #lose(member: Member, failure: TraceError): void {
     if (member.isOver) return;
     member.isLost = true;
-    this.#fail(
-      new TraceError('ERR_LOAD_WORKER', `load worker ${member.worker} failed: ${why}`, {
-        exitCode: EXIT.internal,
-      }),
-    );
     this.#over(member);
+    this.#failure ??= failure;
+    this.#tell({ kind: 'stop' });
     for (let stage = 0; stage <= this.#stage; stage++) this.#progress(stage);
-    if (this.#members.every(({ isLost }) => isLost)) this.#end();
+    this.#endIfOver();
   }
 
   #over(member: Member): void {
@@ -264,30 +250,32 @@ class Member {
   isLost = false;
   /** It has ended, or is gone. */
   isOver = false;
-  endUnit: number | null = null;
+  /** The first unit after its last scheduled stage, and what it has claimed and not sent. */
+  endUnit = 0;
   held = 0;
-  /** When it stopped sending and had drained, by stage. */
-  readonly sending = new Map<number, Seconds>();
-  readonly drains = new Map<number, Seconds>();
+  /** When it said what: `0 sending-ended`. */
+  readonly said = new Map<string, Seconds>();
 
   constructor(worker: number, thread: WorkerThread) {
     this.worker = worker;
     this.thread = thread;
   }
-
-  begin(_stage: number): void {
-    this.endUnit = null;
-  }
-
-  sendingEnded(stage: number, at: Seconds): void {
-    this.sending.set(stage, at);
-  }
-
-  drained(stage: number, at: Seconds): void {
-    this.drains.set(stage, at);
-  }
 }
 
-function messageOf(error: unknown): string {
-  return error instanceof Error ? error.message : String(error);
+/** What a worker threw, as it came through the wall between threads: expected failures keep what they are. */
+function failureOf(worker: number, error: unknown): TraceError {
+  if (error instanceof Error && error.name === 'TraceError') {
+    const { code, exitCode, remedy } = error as Partial<TraceError>;
+    if (code !== undefined && exitCode !== undefined) {
+      return new TraceError(code, error.message, {
+        exitCode,
+        ...(typeof remedy === 'string' ? { remedy } : {}),
+      });
+    }
+  }
+  const why = error instanceof Error ? error.message : String(error);
+  return new TraceError('ERR_LOAD_WORKER', `load worker ${worker} failed: ${printable(why)}`, {
+    exitCode: EXIT.internal,
+    cause: error,
+  });
 }

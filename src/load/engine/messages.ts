@@ -1,4 +1,3 @@
-import type { ExitCode } from '../../core/exit-code.ts';
 import type { Seconds } from '../../core/types.ts';
 import type { EngineBatch } from '../contracts.ts';
 import type { LoadPlan } from '../plan.ts';
@@ -39,13 +38,6 @@ export interface PackedBatch extends Omit<EngineBatch, 'requests'> {
 
 export type FromWorker =
   | { readonly kind: 'ready' }
-  | {
-      readonly kind: 'failed';
-      readonly code: string;
-      readonly message: string;
-      readonly remedy: string | null;
-      readonly exitCode: ExitCode;
-    }
   | { readonly kind: 'event'; readonly event: DriverEvent }
   | { readonly kind: 'batch'; readonly batch: PackedBatch }
   | { readonly kind: 'ended' };

@@ -56,7 +56,8 @@ export class OpenLoop implements Loop, SlotOwner {
     this.#alarm?.cancel();
     for (const alarm of this.#thinking) alarm.cancel();
     this.#thinking.clear();
-    this.#parts.supply.close();
+    // What waits is still taken from it.
+    if (this.waiting === 0) this.#parts.supply.close();
   }
 
   get waiting(): number {
@@ -69,7 +70,8 @@ export class OpenLoop implements Loop, SlotOwner {
   }
 
   abandon(): void {
-    const { sender, stage, turns } = this.#parts;
+    const { sender, stage, supply, turns } = this.#parts;
+    supply.close();
     for (const { request, unit, scheduledAt, warmup } of this.#queue.splice(this.#queueHead)) {
       sender.giveUp(stage, {
         request: request ?? unknownRequest(unit * turns),

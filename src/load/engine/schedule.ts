@@ -91,6 +91,7 @@ function rampOf({ arrival, warmup, duration, requests }: ScheduleOptions): Ramp 
 
 /** When `units` arrivals are expected: the inverse of the integral of the rate. */
 function timeAt({ from, to, lead, duration }: Ramp, units: number): Seconds {
+  if (units <= 0) return 0;
   const ramped = units - from * lead;
   if (ramped <= 0 || from === to || duration === Number.POSITIVE_INFINITY) return units / from;
   // After the ramp the last rate stays: only where the end is by count and chance made it later.

@@ -1,6 +1,5 @@
 import { parentPort, workerData } from 'node:worker_threads';
 import { monotonicNow } from '../../core/clock.ts';
-import { TraceError } from '../../core/errors.ts';
 import { ExponentialHistogram } from '../../core/exponential-histogram.ts';
 import type { Seconds } from '../../core/types.ts';
 import { openPrompts } from '../prompts/prompts.ts';
@@ -106,17 +105,5 @@ function start(setup: WorkerSetup, port: NonNullable<typeof parentPort>): void {
   post({ kind: 'ready' });
 }
 
-/** Expected failures (a file of prompts that is not there) travel as what they are; anything else is a bug and ends the thread. */
-function failureOf(error: unknown): FromWorker {
-  if (!(error instanceof TraceError)) throw error;
-  const { code, message, remedy, exitCode } = error;
-  return { kind: 'failed', code, message, remedy, exitCode };
-}
-
-if (parentPort !== null) {
-  try {
-    start(workerData as WorkerSetup, parentPort);
-  } catch (error) {
-    parentPort.postMessage(failureOf(error));
-  }
-}
+// What it throws, now or later, reaches the main thread as the worker's `error`.
+if (parentPort !== null) start(workerData as WorkerSetup, parentPort);
