@@ -7,7 +7,12 @@ import { Decoded } from './decoded.ts';
 import { EventTemplate, unquoted } from './event-template.ts';
 import { failure, retryAfterOf, statusFailure } from './failure.ts';
 import { ByteStore } from './byte-store.ts';
-import { MAX_ANSWER_BYTES, MAX_ERROR_BYTES, MAX_TEXT_CHARACTERS } from './limits.ts';
+import {
+  MAX_ANSWER_BYTES,
+  MAX_ERROR_BYTES,
+  MAX_EVENT_BYTES,
+  MAX_TEXT_CHARACTERS,
+} from './limits.ts';
 import type { ResponseHead } from './response-head.ts';
 import { type EventBlock, type EventSink, SseParser } from './sse-parser.ts';
 
@@ -44,6 +49,8 @@ export class Answer implements EventSink {
   #bytes = 0;
   /** Whether the stream said that it is over. */
   ended = false;
+  /** Whether the rest of it is not worth reading: it is larger than any answer. */
+  broken = false;
   /** When what is being parsed was read. */
   at: Seconds = 0;
 
@@ -59,6 +66,7 @@ export class Answer implements EventSink {
     this.#outputs = 0;
     this.#bytes = 0;
     this.ended = false;
+    this.broken = false;
     this.#events.reset();
     this.#template.reset();
     this.#store.reset();
@@ -83,10 +91,10 @@ export class Answer implements EventSink {
     this.#bytes += end - start;
     if (this.#body === EVENTS) {
       if (!this.#events.feed(buffer, start, end))
-        this.#fail(failure('malformed', 'an event without end'));
+        this.#break(`an event beyond ${MAX_EVENT_BYTES} bytes`);
     } else if (this.#body === WHOLE) {
       if (!this.#store.add(buffer, start, end, MAX_ANSWER_BYTES)) {
-        this.#fail(failure('malformed', `an answer beyond ${MAX_ANSWER_BYTES} bytes`));
+        this.#break(`an answer beyond ${MAX_ANSWER_BYTES} bytes`);
       }
     } else {
       const room = MAX_ERROR_BYTES - this.#store.length;
@@ -232,6 +240,11 @@ export class Answer implements EventSink {
   #keepText(exchange: Exchange, text: string): void {
     const room = MAX_TEXT_CHARACTERS - exchange.text.length;
     if (room > 0) exchange.text += text.length > room ? text.slice(0, room) : text;
+  }
+
+  #break(detail: string): void {
+    this.broken = true;
+    this.#fail(failure('malformed', detail, this.#exchange?.status));
   }
 
   #fail(error: RequestError): void {

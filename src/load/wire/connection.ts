@@ -157,6 +157,7 @@ export class Connection implements ResponseSink, InflateSink {
     this.#answer.at = at;
     this.#answer.body(bytes, 0, bytes.length);
     this.#answer.at = readAt;
+    if (this.#answer.broken) this.#finish(false, at);
   }
 
   done(problem: string | null): void {
@@ -213,6 +214,7 @@ export class Connection implements ResponseSink, InflateSink {
     // It was aborted in the middle.
     if (this.#exchange !== exchange) return;
     if (used < 0) this.abort(failure('malformed', parser.problem, exchange.status));
+    else if (this.#answer.broken) this.#finish(false, at);
     else if (parser.complete) this.#completed(used === length);
   }
 

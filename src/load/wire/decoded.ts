@@ -92,8 +92,9 @@ export function described(value: unknown): string {
     return JSON.stringify(value) ?? 'error';
   }
   const text = typeof message === 'string' ? message : JSON.stringify(message);
-  const kind = asString(error['type']) || asString(error['code']);
-  return kind === '' || kind === 'error' ? text : `${kind}: ${text}`;
+  const type = asString(error['type']);
+  const kind = type === 'error' || type === '' ? asString(error['code']) : type;
+  return kind === '' ? text : `${kind}: ${text}`;
 }
 
 /** Content in parts, `[{"type":"text","text":…}]`, nested where it is thinking. */
