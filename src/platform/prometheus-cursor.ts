@@ -1,3 +1,6 @@
+const WORD = /[\w:.]*/y;
+const TOKEN = /\S*/y;
+
 /** A line of a Prometheus page, read from left to right. */
 export class LineCursor {
   readonly #line: string;
@@ -25,26 +28,28 @@ export class LineCursor {
 
   /** A name: letters, digits, `_`, `:` and, as some servers write it, `.`; empty when none comes next. */
   word(): string {
-    const pattern = /[\w:.]*/y;
-    pattern.lastIndex = this.#at;
-    const [word = ''] = pattern.exec(this.#line) ?? [];
-    this.#at += word.length;
-    return word;
+    return this.#match(WORD);
   }
 
   /** All up to the next space. */
   token(): string {
     this.spaces();
-    const pattern = /\S*/y;
-    pattern.lastIndex = this.#at;
-    const [token = ''] = pattern.exec(this.#line) ?? [];
-    this.#at += token.length;
-    return token;
+    return this.#match(TOKEN);
   }
 
   /** A text in double quotes, without them and unescaped; null when none comes next, or it does not end. */
   quoted(): string | null {
     if (!this.sees('"')) return null;
+    const end = this.#line.indexOf('"', this.#at + 1);
+    const plain = this.#line.slice(this.#at + 1, end);
+    if (end !== -1 && !plain.includes('\\')) {
+      this.#at = end + 1;
+      return plain;
+    }
+    return this.#escaped();
+  }
+
+  #escaped(): string | null {
     let text = '';
     for (let at = this.#at + 1; at < this.#line.length; at++) {
       const character = this.#line[at] ?? '';
@@ -61,5 +66,12 @@ export class LineCursor {
       else text += escaped === '\\' || escaped === '"' ? escaped : `\\${escaped}`;
     }
     return null;
+  }
+
+  #match(pattern: RegExp): string {
+    pattern.lastIndex = this.#at;
+    const [text = ''] = pattern.exec(this.#line) ?? [];
+    this.#at += text.length;
+    return text;
   }
 }
