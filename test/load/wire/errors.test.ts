@@ -179,7 +179,7 @@ describe('an answer that is no success', () => {
     [
       'informational answers without end',
       'malformed',
-      [...Array.from({ length: 20 }, () => 'HTTP/1.1 102 Processing\r\n\r\n')],
+      Array.from({ length: 20 }, () => 'HTTP/1.1 102 Processing\r\n\r\n'),
     ],
     [
       'a line without end',

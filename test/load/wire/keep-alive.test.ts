@@ -51,7 +51,6 @@ describe('connections', () => {
       [streamed(chatStream('a'), SSE_HEAD.replace('\r\n', '\r\nConnection: x, Close\r\n'))],
     ],
     ['HTTP/1.0', [streamed(chatStream('a'), SSE_HEAD.replace('1.1', '1.0'))]],
-    ],
     [
       'two ways to tell its length',
       [streamed(chatStream('a'), SSE_HEAD.replace('\r\n', '\r\nContent-Length: 3\r\n'))],
