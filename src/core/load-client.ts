@@ -110,12 +110,12 @@ function latencySupport(stage: StageResult, key: LatencyKey): LatencySupport {
   for (const { key: statistic, q } of LOAD_QUANTILES) {
     note(statistic, quantileSupport(histogram, q, key, delay));
   }
-  note('max', byClient(histogram.max, quantileError(histogram, 1, key, delay)));
-  note('mean', byClient(histogram.sum / histogram.count, meanError(key, delay)));
+  note('max', quantileSupport(histogram, 1, key, delay));
+  note('mean', meanSupport(histogram, key, delay));
   return found;
 }
 
-/** Null when the quantile can be relied on. */
+/** Null when the quantile can be relied on; 1 is the greatest value. */
 export function quantileSupport(
   histogram: HistogramBuckets,
   q: Ratio,
@@ -125,6 +125,15 @@ export function quantileSupport(
   const needed = samplesFor(q);
   if (histogram.count < needed) return { why: 'samples', needed, error: 0 };
   return byClient(histogramQuantile(histogram, q), quantileError(histogram, q, key, delay));
+}
+
+/** The same for the mean of what is not empty. */
+export function meanSupport(
+  histogram: HistogramBuckets,
+  key: LatencyKey,
+  delay: OwnDelay,
+): Unsupported | null {
+  return byClient(histogram.sum / histogram.count, meanError(key, delay));
 }
 
 function byClient(value: Seconds, error: Seconds): Unsupported | null {

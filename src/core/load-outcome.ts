@@ -32,8 +32,12 @@ export interface Estimate {
 
 /** One number of this run beside that of the baseline. */
 export interface ComparisonRow {
-  /** `ttft.p99`, `error_ratio`, `rate`. */
+  /** `ttft.p99`, `error_ratio`, `rate`: as `--fail-on` names it. */
   readonly metric: string;
+  /** Label of the level; null of the whole run. */
+  readonly stage: string | null;
+  /** Whether less of it is better. */
+  readonly isCost: boolean;
   readonly unit: LoadUnit;
   readonly baseline: Estimate;
   readonly now: Estimate;

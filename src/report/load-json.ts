@@ -1,5 +1,6 @@
 import { clientLimits, type ClientLimits } from '../core/load-client.ts';
 import type { Comparison, Estimate } from '../core/load-outcome.ts';
+import { clockOffsets, isPartial, missingParts } from '../core/load-parts.ts';
 import { saturationOf, type Saturation } from '../core/load-saturation.ts';
 import type { LoadPart, LoadResult } from '../core/load-types.ts';
 import { escapeUnsafe, rfc3339, toDocument } from './json.ts';
@@ -63,16 +64,21 @@ function loadDocument(report: LoadReport): Record<string, unknown> {
   };
 }
 
-function partsDocument({ parts }: LoadResult): Record<string, unknown> {
-  const present = new Set(parts.present.map((part) => part.index));
-  const missing = Array.from({ length: parts.expected }, (_, i) => i).filter(
-    (i) => !present.has(i),
-  );
+function partsDocument(result: LoadResult): Record<string, unknown> {
+  const { expected, present } = result.parts;
   return {
-    expected: parts.expected,
-    missing,
-    complete: missing.length === 0 && parts.present.every((part) => part.complete),
-    present: parts.present.map(partDocument),
+    expected,
+    missing: missingParts(result),
+    complete: !isPartial(result),
+    present: present.map(partDocument),
+    clocks: clockOffsets(result).map(({ part, reference, ahead, began }) => ({
+      part,
+      reference,
+      ahead_min_s: ahead?.low ?? null,
+      ahead_max_s: ahead?.high ?? null,
+      began_min_s: began.low,
+      began_max_s: began.high,
+    })),
   };
 }
 
