@@ -1,4 +1,5 @@
-import type { CollectorInfo, TargetInfo } from '../core/types.ts';
+import type { CollectorInfo, Metric, TargetInfo } from '../core/types.ts';
+import { printable } from '../core/text.ts';
 import { targetInfo } from '../platform/target.ts';
 import { NodeInspector } from './attach-inspect.ts';
 import { DEFAULT_LAG_THRESHOLD } from './attach-options.ts';
@@ -7,37 +8,58 @@ import type { Environment } from './command.ts';
 import type { LoadRunScreen, LoadSettings } from './load-settings.ts';
 import { type Source, sourceOf } from './watch.ts';
 
-/** What is watched beside a load run, on its clock and into its recording: the server's process. */
+/** What is watched beside a load run, on its clock and into its recording: the server's process, and its page for Prometheus. */
 export interface Beside {
   readonly sources: readonly Source[];
   readonly targets: readonly TargetInfo[];
   readonly infos: readonly CollectorInfo[];
+  /** What the server's page has, beyond semconv.ts. */
+  readonly metrics: readonly Metric[];
+  /** The inference engine, where the page tells; null where nothing does. */
+  readonly engine: string | null;
   /** What was seen of the process; null without one. */
   readonly sampler: AttachPlan['sampler'];
   /** Leaves the process as it was found. Safe to call twice. */
   close(): Promise<void>;
 }
 
+interface Context {
+  readonly environment: Environment;
+  readonly screen: LoadRunScreen;
+}
+
 /** Finds and probes what is to be watched. Throws a TraceError when the process is not there. */
-export async function openBeside(
+export async function openBeside(settings: LoadSettings, context: Context): Promise<Beside> {
+  const page = settings.metricsUrl === null ? null : await openPage(settings.metricsUrl, context);
+  const process = settings.attach === null ? null : await openProcess(settings, context);
+  return {
+    sources: [...(process?.sources ?? []), ...(page?.sources ?? [])],
+    targets: process?.targets ?? [],
+    infos: [...(process?.infos ?? []), ...(page?.infos ?? [])],
+    metrics: page?.metrics ?? [],
+    engine: page?.engine ?? null,
+    sampler: process?.sampler ?? null,
+    close: async () => process?.close(),
+  };
+}
+
+async function openProcess(
   settings: LoadSettings,
-  { environment, screen }: { readonly environment: Environment; readonly screen: LoadRunScreen },
-): Promise<Beside> {
-  if (settings.attach === null) {
-    return { sources: [], targets: [], infos: [], sampler: null, close: () => Promise.resolve() };
-  }
+  { environment, screen }: Context,
+): Promise<Omit<Beside, 'metrics' | 'engine'>> {
+  const pid = settings.attach?.pid ?? 0;
   const options = {
-    target: { by: 'pid', pid: settings.attach.pid },
+    target: { by: 'pid', pid },
     lagThreshold: DEFAULT_LAG_THRESHOLD,
     recording: settings.recording,
     requireStacks: false,
     inspect: null,
     maxPause: null,
   } as const;
-  const touch = { announceTouch: () => {} };
-  const inspector = new NodeInspector(options, environment, touch);
+  const inspector = new NodeInspector(options, environment, { announceTouch: () => {} });
   const plan = await probeTarget(options, inspector);
   for (const message of plan.messages) screen.note(message);
+  if (plan.messages.length === 0) sayMissing(plan.infos, screen);
   return {
     sources: plan.collectors.map((collector) => sourceOf(collector, plan.found.target)),
     targets: [targetInfo(plan.found, plan.runtime)],
@@ -49,4 +71,27 @@ export async function openBeside(
       if (left !== null) screen.problem(left);
     },
   };
+}
+
+/** The first reading is made now: it is the one before the run, and says what there is. */
+async function openPage(
+  url: string,
+  { screen }: Context,
+): Promise<Pick<Beside, 'sources' | 'infos' | 'metrics' | 'engine'>> {
+  const { ServerMetrics } = await import('../../collectors/server-metrics/server-metrics.ts');
+  const collector = new ServerMetrics();
+  const target = { kind: 'endpoint', url } as const;
+  const availability = await collector.probe(target);
+  const { name, metrics, engine } = collector;
+  const info = availability.available
+    ? { name, available: true, reason: null, remedy: null }
+    : { ...availability, name };
+  sayMissing([info], screen);
+  return { sources: [sourceOf(collector, target)], infos: [info], metrics, engine };
+}
+
+function sayMissing(infos: readonly CollectorInfo[], screen: LoadRunScreen): void {
+  for (const { name, available, reason } of infos) {
+    if (!available) screen.note(`${name}: not seen: ${printable(reason ?? '', 400)}`);
+  }
 }

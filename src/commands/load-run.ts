@@ -71,7 +71,7 @@ async function runBeside(run: Run): Promise<LoadRun> {
     environment,
     screen,
     clock,
-    metrics: loadMetrics(settings.genaiProfile),
+    metrics: [...loadMetrics(settings.genaiProfile), ...beside.metrics],
   });
   const observer = openObserver(run, { start, anchor, sinks });
   const startupCpu = ownCpuTime();
@@ -108,7 +108,7 @@ async function runBeside(run: Run): Promise<LoadRun> {
 }
 
 function openObserver(
-  { plan, settings }: Run,
+  { plan, settings, beside }: Run,
   { start, anchor, sinks }: { start: RunStart; anchor: ClockAnchor; sinks: Sinks },
 ): LoadObserver {
   const machine = { host: hostname(), cores: availableParallelism(), ...anchor };
@@ -117,7 +117,7 @@ function openObserver(
       plan,
       meta: resultMeta(plan, machine),
       profile: settings.genaiProfile,
-      engine: null,
+      engine: beside.engine,
       traceId: start.traceId,
       wall: (mono) => anchor.wall + (mono - anchor.mono),
       emit: (observation) => {
