@@ -22,10 +22,10 @@ export function extentOf(options: LoadOptions): LoadExtent {
   const { stages, prompts } = options;
   const warmup =
     options.warmup !== null && 'requests' in options.warmup ? options.warmup.requests : 0;
-  const requests = sum(stages.map(requestsOf));
+  const requests = sum(stages.map((stage) => requestsOf(stage, prompts.turns)));
   return {
     streams: Math.max(...stages.map(streamsOf)),
-    requests: requests === null ? null : (requests + warmup) * prompts.turns,
+    requests: requests === null ? null : requests + warmup,
     seconds: sum(stages.map(({ duration }) => duration)),
     inputTokens: mean(prompts.classes, (one) =>
       one.kind === 'file' ? null : one.inputTokens + one.prefixTokens,
@@ -34,9 +34,10 @@ export function extentOf(options: LoadOptions): LoadExtent {
   };
 }
 
-function requestsOf({ arrival, duration, requests }: StagePlan): number | null {
+/** A rate is one of conversations, a number one of requests. */
+function requestsOf({ arrival, duration, requests }: StagePlan, turns: number): number | null {
   if (arrival.kind !== 'open' || duration === null) return requests;
-  const due = Math.round(((arrival.rate + arrival.rateTo) / 2) * duration);
+  const due = Math.round(((arrival.rate + arrival.rateTo) / 2) * duration) * turns;
   return requests === null ? due : Math.min(due, requests);
 }
 

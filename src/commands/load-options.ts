@@ -236,7 +236,8 @@ function parseSettings(
   };
 }
 
-function parseResult(values: LoadValues): ResultOptions {
+/** How a result is judged and shown. */
+export function parseResult(values: LoadValues): ResultOptions {
   const named = values.text('format');
   const format = named === null ? null : parseChoice(named, LOAD_FORMATS, '-f, --format');
   if (values.isSet('json') && format !== null && format !== 'json') {

@@ -16,18 +16,13 @@ export interface DraftPlan {
   /** The endpoint, to ask for its models with. */
   endpoint(address: EndpointPlan['address']): EndpointPlan;
   readonly prompts: PromptPlan;
-  readonly seed: number;
 }
-
-/** Part p of a run has another seed, so that no two parts send the same prompts. */
-const SEED_OF_PART = 1_000_003;
 
 export async function draftPlan(options: LoadOptions, cwd: string): Promise<DraftPlan> {
   const { endpoint: given, part } = options;
   const ca = given.caFile === null ? null : await readText(resolve(cwd, given.caFile), '--cacert');
   const extra = await extraBody(options.extraBody, cwd);
   const prompts = withPaths(options.prompts, cwd);
-  const seed = (options.seed + part.index * SEED_OF_PART) % Number.MAX_SAFE_INTEGER;
   const runId = options.runId ?? `load-${randomBytes(4).toString('hex')}`;
   const endpoint = (address: EndpointPlan['address']): EndpointPlan => ({
     url: given.shown,
@@ -40,7 +35,6 @@ export async function draftPlan(options: LoadOptions, cwd: string): Promise<Draf
   });
   return {
     prompts,
-    seed,
     endpoint,
     complete: (address, model) => ({
       runId,
@@ -58,7 +52,7 @@ export async function draftPlan(options: LoadOptions, cwd: string): Promise<Draf
       warmup: options.warmup,
       timeouts: options.timeouts,
       drain: options.drain,
-      seed,
+      seed: options.seed,
       workers: options.workers,
       slos: options.slos,
       trace: options.propagate

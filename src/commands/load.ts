@@ -22,11 +22,12 @@ async function run({ values, positionals, environment }: CommandContext): Promis
   const options = parseLoadOptions(values, positionals, { env: environment.env, defaults });
   const screen = new LoadScreen(options, environment);
   for (const note of options.notes) screen.note(note);
-  const { openOutcome } = await import('./load-result.ts');
-  const outcome = await openOutcome(options, environment);
+  const { Judgement } = await import('./load-result.ts');
+  const log = options.settings.requestLog?.path ?? null;
+  const judgement = await Judgement.open(options.result, environment, [log]);
   const draft = await draftPlan(options, environment.cwd);
   const { checkPrompts } = await import('../load/prompts/prompts.ts');
-  checkPrompts(draft.prompts, draft.seed);
+  checkPrompts(draft.prompts);
   const extent = extentOf(options);
   const lines = announcementLines(options, extent, options.model);
   const found = await concerns(options, extent);
@@ -40,7 +41,10 @@ async function run({ values, positionals, environment }: CommandContext): Promis
   if (found.length === 0) screen.announce([announcement(options, plan.body.model)]);
   const { runLoad } = await import('./load-run.ts');
   const loaded = await runLoad(plan, options.settings, { environment, screen });
-  return outcome.show(loaded, { plan, screen });
+  return judgement.conclude(loaded, {
+    surface: screen.surface(environment.stdout),
+    problems: screen.problems,
+  });
 }
 
 function needsYes(concern: string): string {

@@ -2,6 +2,7 @@ import type { RequestError } from '../../core/load-types.ts';
 import type { Seconds } from '../../core/types.ts';
 import type { RequestSource, Wire } from '../contracts.ts';
 import type { LoadPlan, StagePlan } from '../plan.ts';
+import { seedOf } from '../seed.ts';
 import { isSampled, requestSpanId, traceparentOf } from '../trace-context.ts';
 import type { Alarm, Alarms } from './alarms.ts';
 import type { SharedCells } from './cells.ts';
@@ -237,7 +238,7 @@ export class Driver implements Sender {
         : new SharedSchedule(
             {
               arrival,
-              seed: plan.seed,
+              seed: seedOf(plan),
               stage: stage.index,
               warmup: stage.warmup,
               duration,

@@ -3,6 +3,7 @@ import { monotonicNow } from '../../core/clock.ts';
 import { ExponentialHistogram } from '../../core/exponential-histogram.ts';
 import type { Seconds } from '../../core/types.ts';
 import { openPrompts } from '../prompts/prompts.ts';
+import { seedOf } from '../seed.ts';
 import { openWire } from '../wire/wire.ts';
 import { PreciseAlarms } from './alarms.ts';
 import { SharedCells } from './cells.ts';
@@ -20,7 +21,7 @@ function start(setup: WorkerSetup, port: NonNullable<typeof parentPort>): void {
   const { plan, worker, workers, wallOffset } = setup;
   const post = (message: FromWorker, transfer?: readonly ArrayBuffer[]): void =>
     port.postMessage(message, transfer);
-  const source = openPrompts(plan.prompts, plan.body, plan.endpoint.api, plan.seed);
+  const source = openPrompts(plan.prompts, plan.body, plan.endpoint.api, seedOf(plan));
   const wire = openWire({
     endpoint: plan.endpoint,
     timeouts: plan.timeouts,

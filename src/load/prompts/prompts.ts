@@ -22,10 +22,10 @@ export function openPrompts(
 }
 
 /** Reads the data sets of a plan before the run: a TraceError names the line of a mistake. */
-export function checkPrompts(plan: PromptPlan, seed: number): void {
+export function checkPrompts(plan: PromptPlan): void {
   for (const { prompts } of plan.classes) {
     if (prompts.kind !== 'file') continue;
-    const dataset = new Dataset(prompts, seed);
+    const dataset = new Dataset(prompts, 0);
     try {
       dataset.check(plan.turns);
     } finally {

@@ -301,12 +301,12 @@ describe('data sets', () => {
     ],
   ])('say where they hold %s', (_, lines, message) => {
     const path = file('wrong.jsonl', lines);
-    expect(() => checkPrompts(dataset(path), 0)).toThrow(message);
+    expect(() => checkPrompts(dataset(path))).toThrow(message);
   });
 
   it('of a replay need times that do not go back', () => {
     const check = (lines: readonly unknown[]) => () =>
-      checkPrompts(dataset(file('times.jsonl', lines), { order: 'once' }), 0);
+      checkPrompts(dataset(file('times.jsonl', lines), { order: 'once' }));
     expect(check([{ prompt: 'a', timestamp: 5 }, { prompt: 'a' }])).toThrow(
       'line 2: has no timestamp',
     );
@@ -327,7 +327,7 @@ describe('data sets', () => {
 
   it('that are not there are not found', () => {
     try {
-      checkPrompts(dataset(join(folder, 'missing.jsonl')), 0);
+      checkPrompts(dataset(join(folder, 'missing.jsonl')));
       expect.unreachable();
     } catch (error) {
       expect(error).toBeInstanceOf(TraceError);
@@ -375,7 +375,7 @@ describe('conversations', () => {
       },
       { prompt: 'alone' },
     ]);
-    expect(() => checkPrompts(dataset(path, {}, 2), 0)).toThrow(
+    expect(() => checkPrompts(dataset(path, {}, 2))).toThrow(
       'line 2: holds 1 turns, --turns asks for 2',
     );
     const { prompts, prepare } = source(dataset(path, {}, 2));
