@@ -3,6 +3,7 @@ import { cpuSpin } from './cpu-spin.ts';
 import { fdLeak, threadLeak } from './growth.ts';
 import { memoryLeak } from './growth-memory.ts';
 import { loopBlocked } from './loop-blocked.ts';
+import { slowRequests } from './slow-requests.ts';
 
 /** Every detector, in the order of their codes. */
 export const DETECTORS: readonly Detector[] = [
@@ -11,6 +12,7 @@ export const DETECTORS: readonly Detector[] = [
   memoryLeak,
   fdLeak,
   threadLeak,
+  slowRequests,
 ];
 
 const RANK: Readonly<Record<Severity, number>> = { critical: 0, warning: 1, note: 2 };

@@ -1,4 +1,5 @@
 import { availableParallelism, hostname } from 'node:os';
+import { COLLECTOR } from '../core/collector-name.ts';
 import { type ClockAnchor, anchoredClock, takeAnchor } from '../core/clock.ts';
 import { newTraceId } from '../core/ids.ts';
 import type { LoadResult } from '../core/load-types.ts';
@@ -182,7 +183,12 @@ function folderName({ endpoint }: LoadPlan): string {
 
 function runStart({ plan, settings, beside }: Run, anchor: ClockAnchor): RunStart {
   const host = describeHost();
-  const engine: CollectorInfo = { name: 'load', available: true, reason: null, remedy: null };
+  const engine: CollectorInfo = {
+    name: COLLECTOR.load,
+    available: true,
+    reason: null,
+    remedy: null,
+  };
   return {
     schemaVersion: RECORDING_SCHEMA_VERSION,
     toolVersion: toolVersion(),

@@ -1,5 +1,7 @@
 /** Names of entries in a run's list of what is seen and what not that more than one module has to know. */
 export const COLLECTOR = {
+  /** The load engine itself. */
+  load: 'load',
   /** Processes of the same program that the target started; always `available: false`, as only the target itself is watched. */
   workers: 'worker-processes',
   /** V8's heap and garbage collector, through an inspector that trace may evaluate in (`--inspect`). */

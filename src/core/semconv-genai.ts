@@ -1,4 +1,5 @@
 import type { LoadApi } from './load-types.ts';
+import { printable } from './text.ts';
 import type { Metric } from './types.ts';
 
 /**
@@ -47,6 +48,19 @@ export const GENAI_OPERATION: Readonly<Record<LoadApi, string>> = {
   completions: 'text_completion',
   embeddings: 'embeddings',
 };
+
+/** Models have names of any length. */
+const MODEL_LIMIT = 200;
+
+/** `gen_ai.request.model`, as it may be shown. */
+export function requestModel(model: string): string {
+  return printable(model, MODEL_LIMIT);
+}
+
+/** What spans of requests are called: `{gen_ai.operation.name} {gen_ai.request.model}`. */
+export function requestSpanName(api: LoadApi, model: string): string {
+  return `${GENAI_OPERATION[api]} ${requestModel(model)}`;
+}
 
 /** `gen_ai.provider.name` of a server that speaks OpenAI's protocol and does not say what it is. */
 export const UNKNOWN_PROVIDER = 'openai_compatible';

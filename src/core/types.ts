@@ -216,6 +216,7 @@ export type FindingKind =
   | 'saturation'
   | 'client-saturated'
   | 'request-errors'
+  | 'slow-requests'
   | 'gpu-memory-leak'
   | 'gpu-idle'
   | 'gpu-throttled'

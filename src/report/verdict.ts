@@ -31,6 +31,7 @@ const WORDS: Readonly<Record<FindingKind, string>> = {
   saturation: 'SATURATED',
   'client-saturated': 'CLIENT SATURATED',
   'request-errors': 'FAILING',
+  'slow-requests': 'SLOW',
   'gpu-memory-leak': 'LEAKING GPU MEMORY',
   'gpu-idle': 'GPU IDLE',
   'gpu-throttled': 'GPU THROTTLED',

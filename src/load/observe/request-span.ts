@@ -1,5 +1,11 @@
 import type { RequestError, RequestRecord } from '../../core/load-types.ts';
-import { GENAI, GENAI_OPERATION, providerOf } from '../../core/semconv-genai.ts';
+import {
+  GENAI,
+  GENAI_OPERATION,
+  providerOf,
+  requestModel,
+  requestSpanName,
+} from '../../core/semconv-genai.ts';
 import { LOAD_ATTR } from '../../core/semconv-load.ts';
 import { printable } from '../../core/text.ts';
 import type { Attributes, AttributeValue, Seconds, Span } from '../../core/types.ts';
@@ -20,7 +26,7 @@ export function endpointAttributes(plan: LoadPlan, engine: string | null): Attri
   return {
     [GENAI.operationName]: GENAI_OPERATION[endpoint.api],
     [GENAI.providerName]: providerOf(host, engine),
-    [GENAI.requestModel]: printable(body.model, NAME_LIMIT),
+    [GENAI.requestModel]: requestModel(body.model),
     [GENAI.serverAddress]: printable(host, NAME_LIMIT),
     ...(address.kind === 'tcp' ? { [GENAI.serverPort]: address.port } : {}),
   };
@@ -57,7 +63,7 @@ export function requestSpan(
   const to = Math.max(record.endedAt, startedAt);
   return {
     kind: 'span',
-    name: `${String(endpoint[GENAI.operationName])} ${String(endpoint[GENAI.requestModel])}`,
+    name: requestSpanName(plan.endpoint.api, plan.body.model),
     from: wall(startedAt),
     to: wall(to),
     attributes: {

@@ -1,0 +1,168 @@
+import { expect, it } from 'vitest';
+import { slowRequests } from '../../src/analysis/slow-requests.ts';
+import type { RequestRecord, Slo } from '../../src/core/load-types.ts';
+import { ATTR, SPAN } from '../../src/core/semconv.ts';
+import type { Observation, RecordingView, RunStart, Span } from '../../src/core/types.ts';
+import { LoadObserver } from '../../src/load/observe/observer.ts';
+import { withLoadResult } from '../../src/load/observe/read-back.ts';
+import { resultMeta } from '../../src/load/results/builder.ts';
+import { memoryRecording } from '../../src/recording/memory.ts';
+import { PLAN, RUN_START, TRACE_ID, WALL, wall } from '../load/observe/simulated-load.ts';
+import { MONO, batch, request } from '../load/results/sample-run.ts';
+
+const START: RunStart = {
+  ...RUN_START,
+  collectors: ['load', 'event-loop'].map((name) => ({
+    name,
+    available: true,
+    reason: null,
+    remedy: null,
+  })),
+};
+
+interface Block {
+  readonly at: number;
+  readonly lasts: number;
+  readonly in?: string;
+  readonly starved?: boolean;
+}
+
+/** A run of these requests beside a server with these blocks; times are seconds from the beginning. */
+function run(
+  requests: readonly Pick<RequestRecord, 'scheduledAt' | 'firstOutputAt'>[],
+  blocks: readonly Block[],
+  options: { start?: RunStart; slos?: readonly Slo[] } = {},
+): RecordingView {
+  const { start = START, slos = [] } = options;
+  const memory = memoryRecording(start);
+  const emit = (one: Observation) => memory.write(one);
+  const plan = { ...PLAN, slos, trace: { traceId: TRACE_ID, sample: 1 } };
+  const meta = resultMeta(plan, { host: 'a', cores: 1, wall: WALL, mono: MONO });
+  const base = { plan, meta, profile: 'stable', engine: null, traceId: TRACE_ID, wall } as const;
+  const observer = new LoadObserver({ ...base, emit }, WALL);
+  observer.stage({ stage: 0, what: 'begun', at: MONO });
+  observer.add(
+    batch(
+      requests.map(({ scheduledAt, firstOutputAt }, index) =>
+        request({
+          index,
+          scheduledAt: MONO + scheduledAt,
+          startedAt: MONO + scheduledAt,
+          firstOutputAt: MONO + (firstOutputAt ?? scheduledAt),
+        }),
+      ),
+    ),
+  );
+  const result = observer.end(WALL + 100, { interrupted: false, complete: true });
+  for (const block of blocks) for (const one of blockOf(block)) emit(one);
+  return withLoadResult(memory.view(), result);
+}
+
+function blockOf({ at, lasts, in: place, starved = false }: Block): readonly Observation[] {
+  const span: Span = {
+    kind: 'span',
+    name: SPAN.blocked,
+    from: WALL + at,
+    to: WALL + at + lasts,
+    attributes: {
+      [ATTR.pid]: 4711,
+      ...(starved ? { [ATTR.starved]: true } : {}),
+      ...(place === undefined ? {} : { [ATTR.stackShares]: [`${place}=1`] }),
+    },
+  };
+  if (place === undefined) return [span];
+  const frames = [{ function: place, file: '/srv/app.py', line: 7 }];
+  return [{ kind: 'stack', at: span.from, id: place, frames }, span];
+}
+
+/** One request each half second that takes 50 ms, but for those at which the server stood still. */
+const steady = (n: number, slowAt: (i: number) => number) =>
+  Array.from({ length: n }, (_, i) => ({
+    scheduledAt: i / 2,
+    firstOutputAt: i / 2 + 0.05 + slowAt(i),
+  }));
+const every20th = (i: number) => (i % 20 === 7 ? 0.3 : 0);
+const blocksOf = (n: number, place?: string): Block[] =>
+  Array.from({ length: n }, (_, i) => i)
+    .filter((i) => every20th(i) > 0)
+    .map((i) => ({
+      at: i / 2 + 0.01,
+      lasts: 0.28,
+      ...(place === undefined ? {} : { in: place }),
+    }));
+
+it('names the function in which the server stood still while requests were slow', () => {
+  const view = run(steady(200, every20th), blocksOf(200, 'rerank'));
+  const [finding, another] = [...slowRequests.detect(view)];
+  expect(another).toBeUndefined();
+  expect(finding).toMatchObject({
+    code: 'TRC304',
+    severity: 'warning',
+    confidence: 'confirmed',
+    pid: 4711,
+    summary: expect.stringMatching(/^10 of 10 slow requests waited .* in rerank$/) as unknown,
+    where: [{ function: 'rerank', file: '/srv/app.py', line: 7 }],
+    measure: { count: 10, slow_count: 10, others_share_ratio: 0 },
+  });
+  expect(finding?.measure['blocked_s']).toBeCloseTo(2.8, 6);
+  expect(finding?.evidence[1]?.data?.['slowest']).toHaveLength(10);
+});
+
+it('blames the place that covered most of it, and each place by itself', () => {
+  const blocks = blocksOf(400, 'rerank').map((block, i) =>
+    i % 2 === 0 ? block : { ...block, in: 'tokenize' },
+  );
+  const findings = [...slowRequests.detect(run(steady(400, every20th), blocks))];
+  expect(findings.map(({ where }) => where[0]?.function).toSorted()).toEqual([
+    'rerank',
+    'tokenize',
+  ]);
+});
+
+it('says that it waited for a core, which is nobody’s code', () => {
+  const blocks = blocksOf(200).map((block) => ({ ...block, starved: true }));
+  expect([...slowRequests.detect(run(steady(200, every20th), blocks))]).toMatchObject([
+    { severity: 'note', mechanism: 'starved', where: [] },
+  ]);
+});
+
+it('says that the loop was turning where nothing was seen', () => {
+  expect([...slowRequests.detect(run(steady(200, every20th), []))]).toMatchObject([
+    { severity: 'note', confidence: 'inconclusive', mechanism: 'not-on-the-loop' },
+  ]);
+});
+
+it('blames no block that lies in other requests just as often', () => {
+  // The server stands still for 40 ms in every request; what makes every twentieth slow is something else.
+  const always = Array.from({ length: 200 }, (_, i) => ({ at: i / 2, lasts: 0.04, in: 'poll' }));
+  const slightly = (i: number) => (i % 20 === 7 ? 0.04 : 0);
+  const findings = [...slowRequests.detect(run(steady(200, slightly), always))];
+  expect(findings.every(({ severity }) => severity === 'note')).toBe(true);
+});
+
+it('blames no block that was over before, or too short to matter', () => {
+  const before = blocksOf(200, 'rerank').map((block) => ({ ...block, at: block.at - 0.5 }));
+  const short = blocksOf(200, 'rerank').map((block) => ({ ...block, lasts: 0.05 }));
+  for (const blocks of [before, short])
+    expect([...slowRequests.detect(run(steady(200, every20th), blocks))]).toMatchObject([
+      { mechanism: 'not-on-the-loop' },
+    ]);
+});
+
+it('finds nothing slow among requests that are all alike', () => {
+  const jitter = (i: number) => (i % 10) / 1000;
+  expect([...slowRequests.detect(run(steady(200, jitter), blocksOf(200, 'rerank')))]).toEqual([]);
+});
+
+it('takes the objective for what is slow, where there is one', () => {
+  const slos = [{ metric: 'ttft', limit: 0.5 }] as const;
+  const e2e = { metric: 'e2e', limit: 5 } as const;
+  const view = run(steady(200, every20th), blocksOf(200, 'rerank'), { slos: [...slos, e2e] });
+  expect([...slowRequests.detect(view)]).toEqual([]);
+});
+
+it('says nothing where the loop was not watched', () => {
+  const start = { ...START, collectors: START.collectors.slice(0, 1) };
+  const view = run(steady(200, every20th), blocksOf(200, 'rerank'), { start });
+  expect([...slowRequests.detect(view)]).toEqual([]);
+});
