@@ -113,10 +113,9 @@ it('blames the place that covered most of it, and each place by itself', () => {
     i % 2 === 0 ? block : { ...block, in: 'tokenize' },
   );
   const findings = [...slowRequests.detect(run(steady(400, every20th), blocks))];
-  expect(findings.map(({ where }) => where[0]?.function).toSorted()).toEqual([
-    'rerank',
-    'tokenize',
-  ]);
+  expect(new Set(findings.map(({ where }) => where[0]?.function))).toEqual(
+    new Set(['rerank', 'tokenize']),
+  );
 });
 
 it('says that it waited for a core, which is nobody’s code', () => {
