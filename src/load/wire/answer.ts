@@ -143,6 +143,7 @@ export class Answer implements EventSink {
       this.ended = true;
       return;
     }
+    this.#readUsage(exchange);
     const decoded = this.#parse(data, this.#decodeEvent);
     if (decoded === null) {
       if (type === 'error') this.#fail(failure('error_event', data, exchange.status));
@@ -154,7 +155,6 @@ export class Answer implements EventSink {
       return;
     }
     this.#apply(exchange, decoded);
-    if (decoded.usage) this.#usage.reset();
     if (decoded.ended) this.ended = true;
     const { outputs, text } = decoded;
     if (outputs.length === 0 || (decoded.repeated && this.#outputs > 0)) return;
@@ -162,7 +162,7 @@ export class Answer implements EventSink {
     exchange.onOutput(this.at);
     if (this.#options.keepText) this.#keepText(exchange, text);
     if (block.start >= 0 && this.#template.wanted) {
-      this.#template.learn(block, outputs, this.#options.keepText ? text : '');
+      this.#template.learn(block, outputs, this.#options.keepText ? text : null);
     }
   }
 
@@ -190,10 +190,7 @@ export class Answer implements EventSink {
 
   #judgeStream(exchange: Exchange): void {
     if (this.#events.unfinished === '[DONE]') this.ended = true;
-    if (this.#usage.length > 0) {
-      const decoded = this.#parse(this.#usage.text(), this.#decodeEvent);
-      if (decoded !== null) this.#applyUsage(exchange, decoded);
-    }
+    this.#readUsage(exchange);
     if (this.#bytes === 0) this.#fail(failure('empty', 'an empty body', exchange.status));
     else if (this.#events.events === 0 && !this.ended) {
       const strange = this.#events.strange || this.#contentType;
@@ -205,6 +202,14 @@ export class Answer implements EventSink {
     } else if (this.#outputs === 0) {
       this.#fail(failure('empty', 'a stream without output', exchange.status));
     }
+  }
+
+  /** Takes the counts of the event recognized last, before any later ones. */
+  #readUsage(exchange: Exchange): void {
+    if (this.#usage.length === 0) return;
+    const decoded = this.#parse(this.#usage.text(), this.#decodeEvent);
+    this.#usage.reset();
+    if (decoded !== null) this.#applyUsage(exchange, decoded);
   }
 
   /** Null: it is no JSON object. */

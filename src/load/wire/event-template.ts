@@ -1,7 +1,7 @@
 import { type Decoded, type JsonObject } from './decoded.ts';
 import { asObject } from '../../core/otlp-values.ts';
 import type { Decode } from './decode.ts';
-import { endOfNumber, endOfString, type Token, tokensOf } from './json-tokens.ts';
+import { endOfCount, endOfNumber, endOfString, type Token, tokensOf } from './json-tokens.ts';
 import type { EventBlock } from './sse-parser.ts';
 
 const LF = 10;
@@ -87,7 +87,8 @@ export class EventTemplate {
       q += length;
       const kind = this.#kinds[k];
       if (kind === NUMBER) {
-        p = endOfNumber(buffer, p, end);
+        // A count that is none leaves the one before it: only parsing sees that.
+        p = this.usage ? endOfCount(buffer, p, end) : endOfNumber(buffer, p, end);
         if (p < 0) return -1;
       } else if (kind === OUTPUT) {
         const quote = endOfString(buffer, p, end);
@@ -114,10 +115,10 @@ export class EventTemplate {
   }
 
   /**
-   * Learns the shape of an event that was just decoded, with these outputs in it and, where it matters, this text; keeps none when it is not
+   * Learns the shape of an event that was just decoded, with these outputs in it and this text (null where none is kept); keeps none when it is not
    * certain what the decoder reads.
    */
-  learn(block: EventBlock, outputs: readonly string[], text: string): void {
+  learn(block: EventBlock, outputs: readonly string[], text: string | null): void {
     this.#segments = 0;
     this.#attempts++;
     const { buffer, start, dataStart, dataEnd } = block;
@@ -126,13 +127,15 @@ export class EventTemplate {
     if (tokens === null) return;
     const strings = this.#outputsAmong(block, tokens, outputs);
     const slots = tokens.filter((token) =>
-      token.kind === 'string'
-        ? strings.includes(token)
-        : text === '' || this.#leaves(block, token, text),
+      token.kind === 'string' ? strings.includes(token) : this.#leaves(block, token, text),
     );
     const textSlot =
-      text === '' ? -1 : slots.findIndex((slot) => this.#probed(block, [slot])?.text === PROBE);
-    if (strings.length === 0 || slots.length > MAX_SLOTS || (text !== '' && textSlot < 0)) return;
+      text === null || text === ''
+        ? -1
+        : slots.findIndex((slot) => this.#probed(block, [slot], '7')?.text === PROBE);
+    if (strings.length === 0 || slots.length > MAX_SLOTS) return;
+    // A text that is not one of the outputs as a whole could not be read off.
+    if (text !== null && text !== '' && textSlot < 0) return;
     if (!this.#tried(block, slots, outputs.length)) return;
     this.#textSlot = textSlot;
     this.#keep(block, slots);
@@ -145,30 +148,33 @@ export class EventTemplate {
       return raw !== '' && outputs.includes(unquoted(raw));
     });
     if (equal.length === outputs.length) return equal;
-    return equal.filter((token) => this.#probed(block, [token])?.outputs.includes(PROBE) === true);
+    return equal.filter(
+      (token) => this.#probed(block, [token], '7')?.outputs.includes(PROBE) === true,
+    );
   }
 
-  /** Whether another number in this place leaves the text as it is: the index of a choice does not. */
-  #leaves(block: EventBlock, token: Token, text: string): boolean {
-    return this.#probed(block, [token])?.text === text;
+  /** Whether other numbers in this place leave the text as it is: those of a choice's index do not. */
+  #leaves(block: EventBlock, token: Token, text: string | null): boolean {
+    if (text === null) return true;
+    return ['0', '7'].every((number) => this.#probed(block, [token], number)?.text === text);
   }
 
   /** All slots at once: every output must be one of them, and nothing else may come of it. */
   #tried(block: EventBlock, slots: readonly Token[], outputs: number): boolean {
-    const decoded = this.#probed(block, slots);
+    const decoded = this.#probed(block, slots, '7');
     if (decoded === null || decoded.outputs.length !== outputs) return false;
     if (decoded.finishReason !== null || decoded.ended || decoded.repeated) return false;
     this.usage = decoded.usage;
     return decoded.outputs.every((output) => output === PROBE);
   }
 
-  /** The event with a probe for these strings, 7 for these numbers; null when it is an error or no event. */
-  #probed(block: EventBlock, slots: readonly Token[]): Decoded | null {
+  /** The event with the probe for these strings and `number` for these numbers; null when it is an error or no event. */
+  #probed(block: EventBlock, slots: readonly Token[], number: string): Decoded | null {
     let text = '';
     let at = block.dataStart;
     for (const slot of slots) {
       text += block.buffer.toString('utf8', at, slot.start);
-      text += slot.kind === 'number' ? '7' : JSON.stringify(PROBE).slice(1, -1);
+      text += slot.kind === 'number' ? number : JSON.stringify(PROBE).slice(1, -1);
       at = slot.end;
     }
     text += block.buffer.toString('utf8', at, block.dataEnd);

@@ -8,6 +8,7 @@ const DOT = 46;
 const ZERO = 48;
 const NINE = 57;
 const LOWER_U = 117;
+const COUNT_DIGITS = 15;
 
 /** What may follow a backslash, but for `u`. */
 const ESCAPES = new Set(Buffer.from('"\\/bfnrt'));
@@ -87,6 +88,13 @@ export function endOfNumber(bytes: Buffer, start: number, end: number): number {
     i = digits;
   }
   return i;
+}
+
+/** The same of a count: no sign, no fraction, and small enough to be exact. */
+export function endOfCount(bytes: Buffer, start: number, end: number): number {
+  if (start < end && bytes[start] === ZERO) return start + 1;
+  const digits = endOfDigits(bytes, start, end);
+  return digits === start || digits - start > COUNT_DIGITS ? -1 : digits;
 }
 
 function endOfDigits(bytes: Buffer, start: number, end: number): number {

@@ -109,11 +109,12 @@ export class SseParser {
     return true;
   }
 
-  /** What a body that ended left of an event: data without the empty line, which the standard throws away. */
+  /** The data of an event whose empty line, or whose line end, the body lacks at its end; the standard throws it away. Empty if it is long. */
   get unfinished(): string {
-    const { length } = this.#data;
-    if (this.#carry.length === 0) return length > 64 ? '' : this.#data;
-    return this.#carry.length > 64 ? '' : this.#carry.text().replace(/^data: ?/, '');
+    const carried = this.#carry.length;
+    if (carried === 0) return this.#data.length > 64 ? '' : this.#data;
+    if (carried > 64 || this.#dataLines > 0) return '';
+    return /^data: ?(.*)$/s.exec(this.#carry.text())?.[1] ?? '';
   }
 
   #passMark(buffer: Buffer, start: number, end: number): number {
