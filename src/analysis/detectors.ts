@@ -1,8 +1,11 @@
 import type { Detector, Finding, RecordingView, Severity } from '../core/types.ts';
+import { clientSaturated } from './client-saturated.ts';
 import { cpuSpin } from './cpu-spin.ts';
 import { fdLeak, threadLeak } from './growth.ts';
 import { memoryLeak } from './growth-memory.ts';
 import { loopBlocked } from './loop-blocked.ts';
+import { requestErrors } from './request-errors.ts';
+import { saturation } from './saturation.ts';
 import { slowRequests } from './slow-requests.ts';
 
 /** Every detector, in the order of their codes. */
@@ -12,6 +15,9 @@ export const DETECTORS: readonly Detector[] = [
   memoryLeak,
   fdLeak,
   threadLeak,
+  clientSaturated,
+  saturation,
+  requestErrors,
   slowRequests,
 ];
 

@@ -1,5 +1,6 @@
 import { histogramQuantile } from './exponential-histogram.ts';
 import type { StageResult } from './load-types.ts';
+import { wilson } from './statistics.ts';
 import type { HistogramBuckets, Ratio, Seconds } from './types.ts';
 
 /** What follows from the counts of a stage: rates, shares, and the usual numbers of a latency. */
@@ -38,6 +39,15 @@ export function sentRate(stage: StageResult): number | null {
 export function errorRatio({ requests }: StageResult): Ratio | null {
   const over = requests.ok + requests.failed;
   return over === 0 ? null : requests.failed / over;
+}
+
+/** What users of a service notice: its usual objective is 99 % of the requests. */
+const NOTABLE_FAILURES: Ratio = 0.01;
+
+/** Whether more failed than can be put down to one unlucky request: the lower bound of their share (Wilson, 95 %) is at least 1 %. */
+export function failsNotably({ requests }: StageResult): boolean {
+  const over = requests.ok + requests.failed;
+  return over > 0 && wilson(requests.failed, over).low >= NOTABLE_FAILURES;
 }
 
 /** Successes that met every objective over all requests that were over: a failed one met none. */

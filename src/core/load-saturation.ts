@@ -8,8 +8,8 @@ import type { Ratio, Seconds } from './types.ts';
 /** Whether a server kept up with what it was asked, within a stage, and from which level on more load brings no more answers. */
 
 /**
- * Behind by at least this much. In an open loop a server of capacity μ under λ requests a second lets the time to the first token grow by
- * 1 − μ/λ seconds a second, so a slope of 0.01 is 1 % too much load, and less than that is no basis for a word.
+ * Behind by at least this much. A server that does μ of λ requests a second answers the one of time t at t · λ/μ: the time to the first token
+ * grows by λ/μ − 1 seconds a second. So a slope of 0.01 is 1 % too much load, and less than that is no basis for a word.
  */
 const LEAST_SLOPE: Ratio = 0.01;
 /** Windows that the slope is tested on: 30 is what the test needs, and more requests in each make the noise smaller. */

@@ -117,6 +117,7 @@ const ASCII_FOR: Readonly<Record<string, string>> = {
   '·': '-',
   '→': '>',
   '≥': '>',
+  '≤': '<',
   µ: 'u',
   '×': 'x',
 };

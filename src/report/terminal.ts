@@ -21,7 +21,7 @@ export function renderTerminal(report: Report, surface: Surface): string {
   for (const { label, text } of numberLines(report)) page.field(label, text, FIELD);
   writeRun(page, report);
   page.gap();
-  writeNext(page, report);
+  writeRecording(page, report);
   return page.toString();
 }
 
@@ -67,8 +67,8 @@ function writeRun(page: Page, report: Report): void {
   );
 }
 
-/** Paths and commands stand whole on their line, so that they can be copied. */
-function writeNext(page: Page, report: Report): void {
+/** Where the trace and the recording are. Paths and commands stand whole on their line, so that they can be copied. */
+export function writeRecording(page: Page, report: Report): void {
   const { style } = page;
   if (report.traceUrl !== null)
     page.verbatim(`${style.dim('trace')}      ${outside(report.traceUrl, 4096)}`);

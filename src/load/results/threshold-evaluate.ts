@@ -106,7 +106,7 @@ function latencyDoubt(
     low: Math.max(0, now.value - error),
     // Only between outputs can a late client make something look shorter.
     high: key === 'itl' ? now.value + error : now.value,
-    reason: 'the client’s own delay may account for the difference',
+    reason: "the client's own delay may account for the difference",
   };
 }
 

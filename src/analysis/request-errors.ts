@@ -1,0 +1,59 @@
+import { errorRatio, failsNotably } from '../core/load-rates.ts';
+import type { LoadErrorClass, StageResult } from '../core/load-types.ts';
+import { LOAD_SNAPSHOT } from '../core/semconv-load.ts';
+import type { Detector, Evidence } from '../core/types.ts';
+import { recordedLoad } from './load-result.ts';
+
+/** TRC303 request-errors: requests of a load run failed. A note where it may have been one unlucky request (core/load-rates.ts). */
+export const requestErrors: Detector = {
+  code: 'TRC303',
+  name: 'request-errors',
+  needs: [LOAD_SNAPSHOT.result],
+  *detect(view) {
+    const total = recordedLoad(view)?.total;
+    if (total === undefined) return;
+    const [first, ...others] = classesOf(total);
+    if (first === undefined) return;
+    const ratio = errorRatio(total) ?? 0;
+    const { ok, failed } = total.requests;
+    yield {
+      code: 'TRC303',
+      kind: 'request-errors',
+      mechanism: first.kind,
+      severity: ok === 0 ? 'critical' : failsNotably(total) ? 'warning' : 'note',
+      confidence: 'confirmed',
+      pid: null,
+      summary: `${failed} of ${ok + failed} requests failed, most of them by ${first.kind}`,
+      where: [],
+      evidence: [first, ...others],
+      measure: { failed_count: failed, failed_ratio: ratio },
+      remedy: REMEDIES[first.kind as LoadErrorClass] ?? null,
+    };
+  },
+};
+
+/** The classes by how many failed of each, with what one of them was told. */
+function classesOf({ requests }: StageResult): readonly Evidence[] {
+  return Object.entries(requests.errors)
+    .sort(([, a], [, b]) => b - a)
+    .map(([name, count]) => {
+      const example = requests.examples[name as LoadErrorClass];
+      const wait = example?.retryAfter ?? null;
+      const told = example === undefined ? '' : `: ${example.detail}`;
+      return {
+        kind: name,
+        summary: `${count} × ${name}${told}${wait === null ? '' : ` (Retry-After ${wait} s)`}`,
+        data: { count, detail: example?.detail ?? null, retry_after_s: wait },
+      };
+    });
+}
+
+const REMEDIES: Readonly<Partial<Record<LoadErrorClass, string>>> = {
+  refused: 'Nothing accepts connections there: start the server, or name another address.',
+  dns: 'The name does not resolve from here: check it, or use the address.',
+  'timeout.connect': 'The host does not answer: check address, port and firewall.',
+  tls: 'The certificate or the protocol did not suit: --cacert names its authority, --insecure skips the check.',
+  'http.429': 'The server limits what it takes: ask for less, or raise its limit.',
+  'http.4xx': 'The server refuses what is asked: check model, path and API key.',
+  'timeout.total': 'Requests take longer than the limit: --timeout raises it.',
+};

@@ -1,0 +1,43 @@
+import type { ClientLimits } from '../core/load-client.ts';
+import { ratesOf } from '../core/load-rates.ts';
+import type { Saturation } from '../core/load-saturation.ts';
+import { formatCount, formatSeconds } from './format.ts';
+import { outside } from './layout.ts';
+import type { LoadReport } from './load-report.ts';
+import { remedyText } from './load-verdict.ts';
+
+/** What to do after a run, most important first. */
+export function nextSteps(
+  report: LoadReport,
+  limits: ClientLimits,
+  saturation: Saturation,
+): readonly string[] {
+  const steps: string[] = [];
+  if (limits.remedy !== null) steps.push(remedyText(limits.remedy));
+  const { errors } = report.load.total.requests;
+  if ((errors['http.429'] ?? 0) > 0) {
+    steps.push('the server limits what it takes (429): ask for less, or raise its limit');
+  }
+  if (errors.refused !== undefined && report.load.total.requests.ok === 0) {
+    steps.push(
+      `nothing listens at ${outside(report.load.url, 200)}: start the server, or name another`,
+    );
+  }
+  const behind = saturation.stages.find((stage) => stage.behind !== null);
+  if (behind?.handled !== null && behind !== undefined && saturation.sweep === 'none') {
+    steps.push(
+      `latencies of a queue that grows depend on how long the run is: ask for less than ${formatCount(behind.handled)} req/s`,
+    );
+  }
+  const needed = limits.total.ttft.p99;
+  if (needed?.why === 'samples' && report.load.total.requests.ok > 0) {
+    steps.push(`for a p99: -n ${needed.needed}${durationFor(report, needed.needed)}`);
+  }
+  return steps;
+}
+
+/** How long that takes at the rate that was seen. */
+function durationFor({ load }: LoadReport, requests: number): string {
+  const rate = ratesOf(load.total)?.requests ?? 0;
+  return rate > 0 ? ` (about ${formatSeconds(Math.ceil(requests / rate))})` : '';
+}
