@@ -101,12 +101,14 @@ function classText(prompts: PromptClass['prompts']): string {
 }
 
 function totalText(options: LoadOptions, extent: LoadExtent): string {
-  const { requests, seconds, inputTokens, outputTokens } = extent;
+  const { requests, warmup, seconds, inputTokens, outputTokens } = extent;
   const many =
-    requests === null ? 'as many requests as are answered' : `${formatCount(requests)} requests`;
+    requests === null
+      ? 'as many requests as are answered'
+      : `${formatCount(requests)} requests${warmup === 0 ? '' : ` and ${formatCount(warmup)} to warm up`}`;
   const time = seconds === null ? '' : ` in ${formatSeconds(seconds)}`;
   const tokens = (one: number | null): string | null =>
-    one === null || requests === null ? null : formatCount(Math.round(one * requests));
+    one === null || requests === null ? null : formatCount(Math.round(one * (requests + warmup)));
   const [input, output] = [tokens(inputTokens), tokens(outputTokens)];
   const sums = [
     ...(input === null ? [] : [`about ${input} tokens in`]),

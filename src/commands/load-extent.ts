@@ -8,6 +8,8 @@ export interface LoadExtent {
   readonly streams: number;
   /** Null: as many as the server answers, or as the data hold. */
   readonly requests: number | null;
+  /** Requests before them that are not measured; 0 where that is a matter of time. */
+  readonly warmup: number;
   /** Null: until the requests are sent. Drains are not in it. */
   readonly seconds: Seconds | null;
   /** Tokens of one request, on average; null where the data decide. */
@@ -20,12 +22,12 @@ const HIGH_RATE = 1000;
 
 export function extentOf(options: LoadOptions): LoadExtent {
   const { stages, prompts } = options;
-  const warmup =
-    options.warmup !== null && 'requests' in options.warmup ? options.warmup.requests : 0;
+  const { warmup } = options;
   const requests = sum(stages.map((stage) => requestsOf(stage, prompts.turns)));
   return {
     streams: Math.max(...stages.map(streamsOf)),
-    requests: requests === null ? null : requests + warmup,
+    requests,
+    warmup: warmup !== null && 'requests' in warmup ? warmup.requests : 0,
     seconds: sum(stages.map(({ duration }) => duration)),
     inputTokens: mean(prompts.classes, (one) =>
       one.kind === 'file' ? null : one.inputTokens + one.prefixTokens,

@@ -150,8 +150,8 @@ export const PEER_FLAGS: readonly PeerFlag[] = [
   refused('prefill-concurrency', 'string', 'use -c, or --max-concurrency with a rate'),
   refused('user-centric-rate', 'string', 'use --turns with --think-time'),
   refused('request-cancellation-rate', 'string', 'trace load does not cancel requests'),
-  refused('max-errors', 'string', "use --fail-on 'errors>N'"),
-  refused('max-error-rate', 'string', "use --fail-on 'error_rate>5%'"),
+  refused('max-errors', 'string', "use --fail-on 'errors>10'"),
+  refused('max-error-rate', 'string', "use --fail-on 'error_ratio>5%'"),
   refused('traffic-scenario', 'string', 'use --isl, --osl and their --isl-stddev, --osl-stddev'),
 
   // Prompts.

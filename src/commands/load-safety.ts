@@ -63,10 +63,10 @@ export async function concerns(
   const found: string[] = [];
   const [address, ...more] = await publicAddresses(options);
   if (address !== undefined) {
+    const { host } = options.endpoint;
     const others = more.length === 0 ? '' : ` and ${more.length} more`;
-    found.push(
-      `${printable(options.endpoint.host)} is a public address (${printable(address)}${others})`,
-    );
+    const which = address === host ? '' : ` (${printable(address)}${others})`;
+    found.push(`${printable(host)} is a public address${which}`);
   }
   if (extent.streams > MOST_STREAMS) {
     found.push(

@@ -6,6 +6,7 @@ import type { StagePlan } from '../load/plan.ts';
 import { renderLoadProgress } from '../report/load-progress.ts';
 import { decideSurface, type Surface } from '../report/style.ts';
 import type { Environment, TextOutput } from './command.ts';
+import { GiveUp } from './load-give-up.ts';
 import type { LoadOptions } from './load-options.ts';
 import type { LoadRunScreen } from './load-settings.ts';
 
@@ -28,6 +29,7 @@ interface Ended {
 export class LoadScreen implements LoadRunScreen {
   readonly problems: string[] = [];
   recordingFailed = false;
+  readonly giveUp: GiveUp = new GiveUp();
   readonly #options: LoadOptions;
   readonly #environment: Environment;
   readonly #stages: readonly StagePlan[];
@@ -56,6 +58,8 @@ export class LoadScreen implements LoadRunScreen {
 
   batch(batch: EngineBatch): void {
     this.#startedAt ??= batch.from;
+    if (this.giveUp.batch(batch))
+      this.note('every request was refused from the first on: giving up');
     this.#inFlight.set(batch.worker, batch.inFlight);
     this.#stage = Math.max(this.#stage, batch.stage);
     let requests = 0;

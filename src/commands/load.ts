@@ -33,15 +33,20 @@ async function run({ values, positionals, environment }: CommandContext): Promis
   const found = await concerns(options, extent);
   if (options.dryRun) return showPlan([...lines, ...found.map(needsYes)], environment);
   if (found.length > 0) {
-    screen.announce([...found, ...lines]);
+    screen.announce(lines);
     if (!options.isConfirmed) throw unconfirmed(found);
   }
   const { completePlan } = await import('./load-server.ts');
   const plan = await completePlan(draft, options);
   if (found.length === 0) screen.announce([announcement(options, plan.body.model)]);
   const { runLoad } = await import('./load-run.ts');
-  const loaded = await runLoad(plan, options.settings, { environment, screen });
-  return judgement.conclude(loaded, {
+  const { giveUp } = screen;
+  const loaded = await runLoad(plan, options.settings, {
+    environment: giveUp.within(environment),
+    screen,
+  });
+  const run = giveUp.done ? { ...loaded, signal: null } : loaded;
+  return judgement.conclude(run, {
     surface: screen.surface(environment.stdout),
     problems: screen.problems,
   });
