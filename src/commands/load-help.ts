@@ -112,9 +112,9 @@ Export:
       --otlp-protocol <name> http/protobuf (default), http/json or grpc
       --no-propagate         send no traceparent to the server
       --trace-sample <ratio> share of requests with a span (default: the first
-                             thousand, then ever fewer)
+                             2,000, then ever fewer)
       --genai-profile <name> names of spans and metrics: stable (default) or
-                             next
+                             next (what OTEL_SEMCONV_STABILITY_OPT_IN asks for)
 
 Machines:
       --workers <n>          threads that send (default 1); the report says

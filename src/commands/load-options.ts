@@ -1,6 +1,7 @@
 import { usageError } from '../core/errors.ts';
 import type { Slo } from '../core/load-types.ts';
 import { parsePid } from '../core/pid.ts';
+import { genAiProfileOf } from '../core/semconv-genai.ts';
 import { printable } from '../core/text.ts';
 import type { Ratio, Seconds } from '../core/types.ts';
 import type { LoadPlan, PromptPlan, StagePlan } from '../load/plan.ts';
@@ -126,7 +127,7 @@ export function parseLoadOptions(
     part,
     propagate: !values.isSet('no-propagate'),
     traceSample: values.decimal('trace-sample', 0, 1),
-    settings: parseSettings(values, defaults),
+    settings: parseSettings(values, { env, defaults }),
     result: parseResult(values),
     isConfirmed: values.isSet('yes'),
     dryRun: values.isSet('dry-run'),
@@ -204,8 +205,12 @@ function parseRunId(values: LoadValues): string | null {
 
 function parseSettings(
   values: LoadValues,
-  defaults: Omit<AttachDefaults, 'duration' | 'lagThreshold'>,
+  context: {
+    readonly env: Readonly<Record<string, string | undefined>>;
+    readonly defaults: Omit<AttachDefaults, 'duration' | 'lagThreshold'>;
+  },
 ): LoadSettings {
+  const { env, defaults } = context;
   const isKept = !values.isSet('no-recording');
   if (!isKept && values.has('output')) throw contradiction('--no-recording', '--output');
   const endpoint = values.text('otlp-endpoint') ?? defaults.otlpEndpoint ?? null;
@@ -229,7 +234,9 @@ function parseSettings(
       traceUrl: defaults.traceUrl ?? null,
     },
     genaiProfile:
-      profile === null ? 'stable' : parseChoice(profile, GENAI_PROFILES, '--genai-profile'),
+      profile === null
+        ? genAiProfileOf(env)
+        : parseChoice(profile, GENAI_PROFILES, '--genai-profile'),
     attach: pid === null ? null : { pid: parsePid(pid) },
     metricsUrl: metricsUrl === null ? null : parseHttpUrl(metricsUrl, '--metrics-url'),
     requestLog: log === null ? null : { path: log, overwrite: values.isSet('force') },

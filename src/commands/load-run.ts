@@ -1,25 +1,21 @@
 import { availableParallelism, hostname } from 'node:os';
-import { COLLECTOR } from '../core/collector-name.ts';
+import { resolve } from 'node:path';
 import { type ClockAnchor, anchoredClock, takeAnchor } from '../core/clock.ts';
-import { newTraceId } from '../core/ids.ts';
-import type { LoadResult } from '../core/load-types.ts';
 import { loadMetrics } from '../core/semconv-load.ts';
-import type { CollectorInfo, RunEnd, RunStart, Seconds } from '../core/types.ts';
+import type { RunStart, Seconds } from '../core/types.ts';
 import type { EngineEvents, RunningLoad, StartLoad } from '../load/contracts.ts';
 import { LoadObserver } from '../load/observe/observer.ts';
 import { withLoadResult } from '../load/observe/read-back.ts';
-import { loadSummary } from '../load/observe/summary.ts';
 import type { LoadPlan } from '../load/plan.ts';
 import { resultMeta } from '../load/results/builder.ts';
-import { describeHost } from '../platform/host.ts';
-import { RECORDING_SCHEMA_VERSION } from '../recording/format.ts';
 import type { Environment } from './command.ts';
 import { type Beside, openBeside } from './load-beside.ts';
+import type { RequestLog } from './load-request-log.ts';
+import { folderName, loadRunEnd, loadRunStart } from './load-run-facts.ts';
 import type { LoadRun, LoadRunScreen, LoadSettings } from './load-settings.ts';
 import { finish, openSinks, type Sinks, wholeView } from './run-sinks.ts';
 import { StopSignals } from './stop-signals.ts';
-import { toolVersion } from './version.ts';
-import { ownCpuTime, watch, type Watched } from './watch.ts';
+import { ownCpuTime, watch } from './watch.ts';
 
 /** Running a plan: engine, sinks, what is watched beside it, and the result. */
 
@@ -65,7 +61,7 @@ async function runBeside(run: Run): Promise<LoadRun> {
   const startLoad = context.startLoad ?? (await import('../load/engine/engine.ts')).startLoad;
   const anchor = takeAnchor();
   const clock = anchoredClock(anchor);
-  const start = runStart(run, anchor);
+  const start = loadRunStart(run, anchor.wall);
   const sinks = await openSinks(start, {
     ...settings,
     name: folderName(plan),
@@ -75,8 +71,9 @@ async function runBeside(run: Run): Promise<LoadRun> {
     metrics: [...loadMetrics(settings.genaiProfile), ...beside.metrics],
   });
   const observer = openObserver(run, { start, anchor, sinks });
+  const log = await openRequestLog(run, { start, anchor });
   const startupCpu = ownCpuTime();
-  const running = startLoad(plan, eventsFor(observer, screen));
+  const running = startLoad(plan, eventsFor(observer, log, screen));
   const release = stopWith(run, running);
   const watched = await watch({
     sources: beside.sources,
@@ -88,11 +85,12 @@ async function runBeside(run: Run): Promise<LoadRun> {
   });
   release();
   screen.endProgress();
-  const outcome = await outcomeOf(running, sinks);
+  const outcome = await outcomeOf(running, { sinks, log });
+  await log?.close();
   await beside.close();
   const result = observer.end(clock.now(), { ...outcome, complete: true });
   saySampling(observer, screen);
-  const end = runEnd(result, { watched, beside, startupCpu });
+  const end = loadRunEnd(result, { watched, beside, startupCpu });
   const { findings, traceUrl } = await finish(sinks, {
     end,
     screen,
@@ -120,7 +118,7 @@ function openObserver(
       profile: settings.genaiProfile,
       engine: beside.engine,
       traceId: start.traceId,
-      wall: (mono) => anchor.wall + (mono - anchor.mono),
+      wall: wallOf(anchor),
       emit: (observation) => {
         for (const sink of sinks.all) sink.write(observation);
       },
@@ -129,10 +127,36 @@ function openObserver(
   );
 }
 
-function eventsFor(observer: LoadObserver, screen: LoadRunScreen): EngineEvents {
+async function openRequestLog(
+  { settings, context }: Run,
+  { start, anchor }: { start: RunStart; anchor: ClockAnchor },
+): Promise<RequestLog | null> {
+  const { requestLog } = settings;
+  if (requestLog === null) return null;
+  const { RequestLog } = await import('./load-request-log.ts');
+  const path = resolve(context.environment.cwd, requestLog.path);
+  return RequestLog.open(
+    { ...requestLog, path },
+    {
+      context: { wall: wallOf(anchor), traceId: start.traceId },
+      problem: (text) => context.screen.problem(text),
+    },
+  );
+}
+
+function wallOf(anchor: ClockAnchor): (mono: Seconds) => Seconds {
+  return (mono) => anchor.wall + (mono - anchor.mono);
+}
+
+function eventsFor(
+  observer: LoadObserver,
+  log: RequestLog | null,
+  screen: LoadRunScreen,
+): EngineEvents {
   return {
     onBatch(batch) {
       observer.add(batch);
+      log?.write(batch.requests);
       screen.batch(batch);
     },
     onStage(event) {
@@ -159,12 +183,13 @@ function stopWith({ stops, context }: Run, running: RunningLoad): () => void {
 /** How the engine ended; when it could not even begin, everything is closed and its error thrown. */
 async function outcomeOf(
   running: RunningLoad,
-  sinks: Sinks,
+  open: { readonly sinks: Sinks; readonly log: RequestLog | null },
 ): Promise<{ readonly interrupted: boolean }> {
   try {
     return await running.finished;
   } catch (error) {
-    for (const sink of sinks.all) await sink.close();
+    for (const sink of open.sinks.all) await sink.close();
+    await open.log?.close();
     throw error;
   }
 }
@@ -174,63 +199,4 @@ function saySampling(observer: LoadObserver, screen: LoadRunScreen): void {
   if (sampled === requests) return;
   const worst = kept === 0 ? '' : `, and ${kept} of the slowest and failed ones recorded`;
   screen.note(`spans of ${sampled} of ${requests} requests were sampled${worst} (--trace-sample)`);
-}
-
-/** What the default name of the recording's folder ends with. */
-function folderName({ endpoint }: LoadPlan): string {
-  return endpoint.address.kind === 'unix' ? endpoint.address.path : endpoint.authority;
-}
-
-function runStart({ plan, settings, beside }: Run, anchor: ClockAnchor): RunStart {
-  const host = describeHost();
-  const engine: CollectorInfo = {
-    name: COLLECTOR.load,
-    available: true,
-    reason: null,
-    remedy: null,
-  };
-  return {
-    schemaVersion: RECORDING_SCHEMA_VERSION,
-    toolVersion: toolVersion(),
-    command: 'load',
-    startedAt: anchor.wall,
-    traceId: plan.trace?.traceId ?? newTraceId(),
-    targets: beside.targets,
-    collectors: [engine, ...beside.infos],
-    settings: {
-      gen_ai_profile: settings.genaiProfile,
-      url: plan.endpoint.url,
-      api: plan.endpoint.api,
-      model: plan.body.model,
-      seed: plan.seed,
-      workers: plan.workers,
-      drain_s: plan.drain,
-      propagate: plan.trace !== null,
-      run_id: plan.runId,
-      host_kernel: host.kernel,
-      host_architecture: host.architecture,
-      host_cores: host.cores,
-      host_memory_bytes: host.memory,
-    },
-  };
-}
-
-function runEnd(
-  result: LoadResult,
-  context: { watched: Watched; beside: Beside; startupCpu: Seconds },
-): RunEnd {
-  const { watched, beside, startupCpu } = context;
-  const { samples = 0, late = 0, dropped = 0 } = beside.sampler?.statistics ?? {};
-  return {
-    endedAt: watched.to,
-    interrupted: result.interrupted,
-    reason: result.interrupted ? 'interrupted' : 'finished',
-    ownCpuRatio: watched.ownCpu,
-    startupCpu,
-    targetPaused: beside.sampler?.targetPaused ?? 0,
-    samples,
-    late,
-    dropped,
-    summary: loadSummary(result),
-  };
 }

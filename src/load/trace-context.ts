@@ -8,8 +8,8 @@ import type { LoadPlan } from './plan.ts';
 
 export type TracePlan = NonNullable<LoadPlan['trace']>;
 
-/** So many requests at the beginning are all sampled where the share is to thin out; then half of as many again, and so on. */
-export const THINNING_BEGINS = 1000;
+/** So many requests at the beginning are all sampled where the share is to thin out: a tracing back end shows that many, and keeps them. */
+export const THINNING_BEGINS = 2000;
 
 const FLAG_SAMPLED = 0x01;
 

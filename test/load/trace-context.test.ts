@@ -43,9 +43,9 @@ describe('sampling', () => {
   });
 
   it('thins out where nobody knows how many there will be', () => {
-    expect(count(1000, 'thinning')).toBe(1000);
-    expect(Math.abs(count(2000, 'thinning') - 1500)).toBeLessThan(75);
-    expect(Math.abs(count(4000, 'thinning') - 2000)).toBeLessThan(100);
-    expect(count(1_000_000, 'thinning')).toBeLessThan(7000);
+    expect(count(2000, 'thinning')).toBe(2000);
+    expect(Math.abs(count(4000, 'thinning') - 3000)).toBeLessThan(100);
+    expect(Math.abs(count(8000, 'thinning') - 4000)).toBeLessThan(150);
+    expect(count(1_000_000, 'thinning')).toBeLessThan(13_000);
   });
 });

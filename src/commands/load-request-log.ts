@@ -1,0 +1,81 @@
+import { createWriteStream, type WriteStream } from 'node:fs';
+import { open } from 'node:fs/promises';
+import { TraceError } from '../core/errors.ts';
+import { EXIT } from '../core/exit-code.ts';
+import type { RequestRecord } from '../core/load-types.ts';
+import { printable } from '../core/text.ts';
+import type { Bytes } from '../core/types.ts';
+import { requestLine, type RequestLineContext } from '../report/request-line.ts';
+
+/** `--request-log`: each request of a run as one line of JSON, as it ends. */
+
+/** Lines that wait for a slow disk; what comes on top is dropped and counted. 3,000 requests a second are 2 MB. */
+const QUEUE_LIMIT: Bytes = 32 * 1024 * 1024;
+/** A request log is as private as a recording. */
+const FILE_MODE = 0o600;
+
+export class RequestLog {
+  readonly #stream: WriteStream;
+  readonly #context: RequestLineContext;
+  readonly #problem: (text: string) => void;
+  #dropped = 0;
+  #failed = false;
+
+  /** Opens the file. Throws a TraceError when it is there already and may not be replaced, or cannot be written. */
+  static async open(
+    file: { readonly path: string; readonly overwrite: boolean },
+    options: { readonly context: RequestLineContext; readonly problem: (text: string) => void },
+  ): Promise<RequestLog> {
+    try {
+      const handle = await open(file.path, file.overwrite ? 'w' : 'wx', FILE_MODE);
+      return new RequestLog(createWriteStream(file.path, { fd: handle }), options);
+    } catch (cause) {
+      const exists = cause instanceof Error && 'code' in cause && cause.code === 'EEXIST';
+      const why = exists ? 'it is there already' : String((cause as Error).message);
+      throw new TraceError(
+        'ERR_REQUEST_LOG',
+        `cannot write the request log ${printable(file.path)}: ${printable(why)}`,
+        {
+          exitCode: EXIT.usage,
+          remedy: exists ? 'Name another file, or replace it with --force.' : 'Name another file.',
+          cause,
+        },
+      );
+    }
+  }
+
+  private constructor(
+    stream: WriteStream,
+    options: { readonly context: RequestLineContext; readonly problem: (text: string) => void },
+  ) {
+    this.#stream = stream;
+    this.#context = options.context;
+    this.#problem = options.problem;
+    stream.on('error', (error) => {
+      if (!this.#failed) this.#problem(`the request log stopped: ${printable(error.message)}`);
+      this.#failed = true;
+    });
+  }
+
+  /** Never blocks and never throws. */
+  write(records: readonly RequestRecord[]): void {
+    if (records.length === 0) return;
+    if (this.#failed || this.#stream.writableLength > QUEUE_LIMIT) {
+      this.#dropped += records.length;
+      return;
+    }
+    const lines = records.map((record) => `${requestLine(record, this.#context)}\n`);
+    this.#stream.write(lines.join(''));
+  }
+
+  /** Resolves when everything is on disk, or was given up, which is said. */
+  async close(): Promise<void> {
+    if (!this.#failed) {
+      await new Promise<void>((resolve) => {
+        this.#stream.once('error', () => resolve());
+        this.#stream.end(resolve);
+      });
+    }
+    if (this.#dropped > 0) this.#problem(`${this.#dropped} requests are not in the request log`);
+  }
+}
