@@ -31,7 +31,10 @@ export function fakeEnvironment(
     out: () => written.out,
     err: () => written.err,
     send(signal) {
-      for (const listener of listeners) listener(signal);
+      // As in the process: each hears one signal, and who begins to listen meanwhile hears the next.
+      const heard = [...listeners];
+      listeners.clear();
+      for (const listener of heard) listener(signal);
     },
   };
 }
