@@ -166,6 +166,16 @@ describe('one run, one trace', () => {
   });
 });
 
+interface Points {
+  readonly dataPoints: readonly {
+    readonly attributes: readonly {
+      readonly key: string;
+      readonly value: Record<string, unknown>;
+    }[];
+    readonly count: string;
+  }[];
+}
+
 describe.each([
   [
     'stable',
@@ -183,12 +193,9 @@ describe.each([
     const byName = new Map(receiver.metrics().map((metric) => [metric['name'] as string, metric]));
     for (const name of notThere) expect(byName.has(name)).toBe(false);
     for (const name of there) expect(byName.get(name)).toHaveProperty('exponentialHistogram');
-    const { dataPoints } = byName.get(there[0])?.['exponentialHistogram'] as {
-      dataPoints: {
-        attributes: { key: string; value: Record<string, unknown> }[];
-        count: string;
-      }[];
-    };
+    const { dataPoints } = (byName.get(there[0])?.['exponentialHistogram'] ?? {
+      dataPoints: [],
+    }) as Points;
     const counts = dataPoints.map(({ attributes, count }) => [
       attributes.find(({ key }) => key === 'error.type')?.value['stringValue'],
       Number(count),
@@ -264,7 +271,7 @@ describe('a stop signal', () => {
     let stops = 0;
     const startLoad: StartLoad = (of, events) => {
       void thousand(of, events);
-      let end = (_: { interrupted: boolean }) => {};
+      let end: (ending: { interrupted: boolean }) => void = () => {};
       const finished = new Promise<{ interrupted: boolean }>((resolve) => (end = resolve));
       setTimeout(() => environment.send('SIGINT'), 10);
       setTimeout(() => environment.send('SIGINT'), 30);
