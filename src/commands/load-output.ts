@@ -21,7 +21,9 @@ export async function renderLoad(
     case 'json':
       return (await import('../report/load-json.ts')).renderLoadJson(report);
     case 'csv':
+      return (await import('../report/load-csv.ts')).renderLoadCsv(report);
     case 'junit':
+      return (await import('../report/load-junit.ts')).renderLoadJunit(report);
     case 'text':
       return (await import('../report/load-terminal.ts')).renderLoadTerminal(report, surface);
   }

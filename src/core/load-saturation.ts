@@ -67,7 +67,7 @@ function stageSaturation(stage: StageResult): StageSaturation {
     ? null
     : grows
       ? 'latency-grows'
-      : half !== null && isBacklog(half)
+      : half !== null && isBacklog(half, stage)
         ? 'backlog-grows'
         : null;
   return {
@@ -103,14 +103,12 @@ interface SecondHalf {
   readonly after: number;
 }
 
-/** Null when requests take so long that the second half still fills up. */
+/** Null of a stage that is too short to have one. */
 function secondHalf(stage: StageResult): SecondHalf | null {
   const { width, scheduled, ended } = stage.course;
   const windows = Math.floor((stage.sendingEnded - stage.from) / width);
   const middle = Math.floor(windows / 2);
   if (middle < 1) return null;
-  const longest = histogramQuantile(stage.latency.e2e, 0.9);
-  if (!(longest < middle * width)) return null;
   const count = (series: readonly number[], from: number, to: number): number =>
     sum(series.slice(from, to));
   const before = count(scheduled, 0, middle) - count(ended, 0, middle);
@@ -122,9 +120,11 @@ function secondHalf(stage: StageResult): SecondHalf | null {
   return { ...half, before, after: before + half.scheduled - half.ended };
 }
 
-function isBacklog({ scheduled, before, after }: SecondHalf): boolean {
+/** Where requests take longer than the first half, their number still fills up in the second: that is no backlog. */
+function isBacklog({ seconds, scheduled, before, after }: SecondHalf, stage: StageResult): boolean {
   const grown = after - before;
   return (
+    histogramQuantile(stage.latency.e2e, 0.9) < seconds &&
     grown > BACKLOG_DEVIATIONS * Math.sqrt(Math.max(1, after + before)) &&
     grown > BACKLOG_SHARE * scheduled
   );

@@ -30,17 +30,10 @@ export function writeThresholds(page: Page, thresholds: readonly ThresholdOutcom
   }
 }
 
-/** Of what is the same only the most looked at is shown; the JSON document has all. */
-const ALWAYS = [
-  'ttft.p50',
-  'ttft.p99',
-  'itl.p50',
-  'itl.p99',
-  'e2e.p50',
-  'e2e.p99',
-  'rate',
-  'error_ratio',
-];
+/** Shown whatever they say, and shown when they differ; the JSON document has all. */
+const ALWAYS = /^(?:(?:ttft|itl|e2e)\.p(?:50|99)|rate|error_ratio)$/;
+const WHEN_DIFFERENT =
+  /^(?:(?:ttft|itl|tpot|e2e)\.p(?:50|95|99)|(?:ttft|e2e)_scheduled\.p99|tokens|goodput)$/;
 
 export function writeComparison(page: Page, comparison: Comparison | null): void {
   if (comparison === null) return;
@@ -49,7 +42,10 @@ export function writeComparison(page: Page, comparison: Comparison | null): void
   page.paragraph(`${page.style.bold('Against')} ${outside(source, 200)}`);
   for (const caveat of caveats)
     page.paragraph(`not the same: ${outside(caveat, 200)}`, { first: 2, rest: 4 });
-  const shown = rows.filter((row) => row.verdict !== 'same' || ALWAYS.includes(row.metric));
+  const shown = rows.filter(
+    ({ metric, verdict }) =>
+      ALWAYS.test(metric) || (verdict !== 'same' && WHEN_DIFFERENT.test(metric)),
+  );
   const names = shown.map(({ stage, metric }) =>
     outside(stage === null ? metric : `${stage} ${metric}`, 40),
   );
@@ -59,15 +55,11 @@ export function writeComparison(page: Page, comparison: Comparison | null): void
       `  ${pad(names[i] ?? '', nameWidth)}${rowText(page, row, page.width - nameWidth - 2)}`,
     );
   });
-  const same = rows.length - shown.length;
-  if (same > 0) {
-    page.paragraph(
-      `and ${formatCount(same)} more without a difference that so many samples can show`,
-      {
-        first: 2,
-        rest: 4,
-      },
-    );
+  const rest = rows.length - shown.length;
+  if (rest > 0)
+    page.paragraph(`and ${formatCount(rest)} more numbers in --json`, { first: 2, rest: 4 });
+  if (shown.some((row) => row.verdict === 'same')) {
+    page.paragraph('same: no difference that so many samples can show', { first: 2, rest: 4 });
   }
 }
 

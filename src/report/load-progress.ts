@@ -16,7 +16,7 @@ export interface LoadProgress {
   readonly done: number;
   readonly asked: number | null;
   readonly failed: number;
-  /** Over the last seconds; null before there are any. */
+  /** Answered, over the last seconds; null before there are any. */
   readonly requestRate: number | null;
   readonly tokenRate: number | null;
   /** Of everything measured so far; null before there is any. */

@@ -1,3 +1,4 @@
+import { requestLatencies } from '../core/load-request.ts';
 import type { RequestRecord } from '../core/load-types.ts';
 import { printable } from '../core/text.ts';
 import type { Seconds } from '../core/types.ts';
@@ -15,6 +16,9 @@ export interface RequestLineContext {
 export function requestLine(record: RequestRecord, context: RequestLineContext): string {
   const { wall, traceId } = context;
   const { error, startedAt, scheduledAt, firstOutputAt } = record;
+  const { tpot, ntpot } = requestLatencies(record);
+  const ofSuccess = (value: Seconds | null): number | null =>
+    error !== null || value === null ? null : rounded(value);
   const at = (mono: Seconds | null): number | null => (mono === null ? null : rounded(wall(mono)));
   const after = (from: Seconds, to: Seconds | null): number | null =>
     to === null ? null : rounded(to - from);
@@ -31,6 +35,8 @@ export function requestLine(record: RequestRecord, context: RequestLineContext):
     first_byte_s: after(startedAt, record.firstByteAt),
     ttft_s: after(startedAt, firstOutputAt),
     ttft_scheduled_s: after(scheduledAt, firstOutputAt),
+    tpot_s: ofSuccess(tpot),
+    ntpot_s: ofSuccess(ntpot),
     e2e_s: after(startedAt, record.endedAt),
     e2e_scheduled_s: after(scheduledAt, record.endedAt),
     longest_gap_s: rounded(record.longestGap),

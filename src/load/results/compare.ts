@@ -55,7 +55,10 @@ function compareStages(
   before: StageResult,
   after: StageResult,
 ): readonly ComparisonRow[] {
+  // In a closed loop the schedule is when a slot became free: the same again.
+  const isClosed = after.asked?.kind === 'concurrency';
   return COMPARED.flatMap(({ name, metric, isCost }) => {
+    if (isClosed && name.includes('_scheduled')) return [];
     const baseline = estimateOf(metric, before);
     const now = estimateOf(metric, after);
     if (baseline === null || now === null) return [];

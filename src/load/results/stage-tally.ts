@@ -4,7 +4,7 @@ import type { Seconds } from '../../core/types.ts';
 import type { EngineBatch } from '../contracts.ts';
 import { CourseTally } from './course.ts';
 import { HistogramSum } from './histogram-sum.ts';
-import { meetsObjectives } from './request-latency.ts';
+import { meetsObjectives } from '../../core/load-request.ts';
 import { emptyTokens, emptyWindow, type TokenCounts, type WindowCounts } from './window.ts';
 
 /** What a stage is, before anything was sent. */

@@ -3,7 +3,7 @@ import type { LatencyKey, RequestRecord } from '../../../src/core/load-types.ts'
 import type { HistogramBuckets } from '../../../src/core/types.ts';
 import type { EngineBatch } from '../../../src/load/contracts.ts';
 import type { ResultMeta } from '../../../src/load/results/builder.ts';
-import { requestLatencies } from '../../../src/load/results/request-latency.ts';
+import { requestLatencies } from '../../../src/core/load-request.ts';
 
 /** Batches as the engine would hand them over, from requests that a test makes up. */
 

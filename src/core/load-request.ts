@@ -1,5 +1,5 @@
-import type { LatencyKey, RequestRecord, Slo } from '../../core/load-types.ts';
-import type { Seconds } from '../../core/types.ts';
+import type { LatencyKey, RequestRecord, Slo } from './load-types.ts';
+import type { Seconds } from './types.ts';
 
 /** What one successful request contributes to each latency, but for those that only the wire sees: each gap, and connecting. */
 export type RequestLatencies = Readonly<
