@@ -21,7 +21,7 @@ const CLEAR_LINE = '\r\u001b[2K';
 /** What ended at about one moment. */
 interface Ended {
   readonly at: Seconds;
-  readonly requests: number;
+  readonly answered: number;
   readonly tokens: number;
 }
 
@@ -62,20 +62,20 @@ export class LoadScreen implements LoadRunScreen {
       this.note('every request was refused from the first on: giving up');
     this.#inFlight.set(batch.worker, batch.inFlight);
     this.#stage = Math.max(this.#stage, batch.stage);
-    let requests = 0;
+    let answered = 0;
     let tokens = 0;
     for (const request of batch.requests) {
       if (request.error !== null) this.#failed++;
       if (request.warmup) continue;
-      requests++;
+      this.#done++;
       if (request.error !== null) continue;
+      answered++;
       tokens += request.outputTokens ?? request.outputs;
       if (request.firstOutputAt !== null) {
         this.#ttft.record(Math.max(0, request.firstOutputAt - request.startedAt));
       }
     }
-    this.#done += requests;
-    this.#recent.push({ at: batch.to, requests, tokens });
+    this.#recent.push({ at: batch.to, answered, tokens });
     this.#show(batch.to);
   }
 
@@ -151,7 +151,7 @@ export class LoadScreen implements LoadRunScreen {
         done: this.#done,
         asked: total(counts),
         failed: this.#failed,
-        requestRate: sum(({ requests }) => requests),
+        requestRate: sum(({ answered }) => answered),
         tokenRate: sum(({ tokens }) => tokens),
         ttft:
           ttft === null
