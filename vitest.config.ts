@@ -10,9 +10,17 @@ const RELEASES = [
 const PROGRAMS = [
   'test/docs.timed.test.ts',
   'test/collectors/node/refusal.timed.test.ts',
-  ...['doctor', 'inspect', 'inspect-kills', 'inspect-outcomes', 'otlp', 'outcomes', 'permissions'].map(
-    (name) => `test/e2e/${name}.test.ts`,
-  ),
+  ...[
+    'doctor',
+    'inspect',
+    'inspect-kills',
+    'inspect-outcomes',
+    'load',
+    'load-trace',
+    'otlp',
+    'outcomes',
+    'permissions',
+  ].map((name) => `test/e2e/${name}.test.ts`),
 ];
 
 const ON_DIST = {
