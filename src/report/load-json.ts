@@ -162,8 +162,9 @@ function comparisonDocument({ source, caveats, rows }: Comparison): Record<strin
   return {
     source,
     caveats,
-    metrics: rows.map(({ metric, unit, baseline, now, change, verdict }) => ({
+    metrics: rows.map(({ metric, stage, unit, baseline, now, change, verdict }) => ({
       metric,
+      stage,
       unit,
       baseline: estimate(baseline),
       now: estimate(now),

@@ -121,7 +121,7 @@ describe('JUnit', () => {
     const url = 'http://x/"><testcase name="\u0000\u001b\ud800\uffff&';
     const text = renderLoadJunit(report({ ...failing, url }));
     expect(text).not.toMatch(TERMINAL_CONTROLS);
-    expect(text).not.toMatch(/[\u0000\ud800\uffff]/u);
+    expect(text).not.toMatch(/[\ud800\uffff]/u);
     expect(text).toContain('name="trace load http://x/&quot;&gt;&lt;testcase name=&quot;');
     // Every tag opens and closes, and nothing else looks like one.
     const tags = [...text.matchAll(/<(\/?)([a-z-]+)[^<>]*?(\/?)>/g)];

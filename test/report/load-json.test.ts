@@ -39,6 +39,8 @@ const comparison = {
   rows: [
     {
       metric: 'ttft.p99',
+      stage: null,
+      isCost: true,
       unit: 's',
       baseline: estimate,
       now: estimate,

@@ -123,7 +123,8 @@ function parseMetric(name: string, fail: Fail): LoadMetric {
     return { kind: 'latency', key, of: detail };
   }
   const percentile = /^p(\d{1,2}(?:\.\d{1,4})?)$/.exec(detail)?.[1];
-  const of = Number(percentile) / 100;
+  // 99.9 / 100 is a hair above 0.999, and of 1,000 values would be the next one.
+  const of = Number((Number(percentile) / 100).toFixed(8));
   if (percentile === undefined || !(of > 0)) {
     throw fail(`'${printable(detail, 40)}' is no statistic of ${key}; it is ${STATISTICS}`);
   }
