@@ -81,7 +81,11 @@ async function runBeside(run: Run): Promise<LoadRun> {
     clock,
     duration: running.finished,
     onStop: () => () => {},
-    onTick: () => observer.tick(clock.now()),
+    onTick: () => {
+      observer.tick(clock.now());
+      // At once, or a kill would cost the second before the last too.
+      void sinks.recording?.flush();
+    },
   });
   release();
   screen.endProgress();
