@@ -8,6 +8,7 @@ import {
   jaegerProgram,
   startJaeger,
 } from '../servers/jaeger/jaeger.ts';
+import { startTracedServer } from '../servers/traced-server.ts';
 import { startTarget } from '../targets/harness.ts';
 import { type Ended, type ReportDocument, parseReport, runCli } from './cli.ts';
 
@@ -78,10 +79,41 @@ describe.each(['grpc', 'http/protobuf', 'http/json'] as const)('a run sent by %s
   });
 });
 
+it('a load run is one trace there, with the spans of the server that it loaded below its own', async () => {
+  const server = await startTracedServer(`http://${HOST}:4318/v1/traces`);
+  try {
+    const recording = join(folder, 'load');
+    const endpoint = ['--otlp-endpoint', `http://${HOST}:4318`];
+    const run = await runCli(
+      ['load', server.url, '-c', '4', '-n', '40', '--json', '--exit-zero', '-o', recording].concat(
+        endpoint,
+      ),
+    );
+    await server.delivered();
+    const report = parseReport(run);
+    expect(report.trace_url).toBe(`http://${HOST}:16686/trace/${report.trace_id}`);
+    const ours = recorded(recording);
+    const requests = [...ours].filter(([, { name }]) => name === 'chat tiny').map(([id]) => id);
+    expect(requests).toHaveLength(41);
+    // Jaeger stores batches side by side.
+    await expect
+      .poll(async () => (await stored(report.trace_id)).size, { timeout: 10_000, interval: 100 })
+      .toBe(ours.size + requests.length);
+    const all = await stored(report.trace_id);
+    for (const [id, span] of ours) expect(all.get(id)).toEqual(span);
+    const theirs = [...all.values()].filter(({ name }) => name === 'llm_request');
+    expect(new Set(theirs.map(({ parent }) => parent))).toEqual(new Set(requests));
+    expect(theirs[0]?.resource).toEqual({ 'service.name': { stringValue: 'tiny-server' } });
+    sent.set(report.trace_id, all);
+  } finally {
+    await server.close();
+  }
+});
+
 it('Jaeger has all of it after a restart, from Badger', async () => {
   await jaeger.stop();
   jaeger = await startJaeger(HOST, data);
-  expect(sent.size).toBe(3);
+  expect(sent.size).toBe(4);
   for (const [traceId, spans] of sent) expect(await stored(traceId)).toEqual(spans);
 });
 
