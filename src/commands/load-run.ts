@@ -2,7 +2,7 @@ import { availableParallelism, hostname } from 'node:os';
 import { resolve } from 'node:path';
 import { type ClockAnchor, anchoredClock, takeAnchor } from '../core/clock.ts';
 import { loadMetrics } from '../core/semconv-load.ts';
-import type { RunStart, Seconds } from '../core/types.ts';
+import type { Observation, RunStart, Seconds } from '../core/types.ts';
 import type { EngineEvents, RunningLoad, StartLoad } from '../load/contracts.ts';
 import { LoadObserver } from '../load/observe/observer.ts';
 import { withLoadResult } from '../load/observe/read-back.ts';
@@ -124,11 +124,23 @@ function openObserver(
       traceId: start.traceId,
       wall: wallOf(anchor),
       emit: (observation) => {
-        for (const sink of sinks.all) sink.write(observation);
+        for (const sink of sinks.all) {
+          if (sink !== sinks.memory || isNeededAtEnd(observation, settings)) {
+            sink.write(observation);
+          }
+        }
       },
     },
     start.startedAt,
   );
+}
+
+/**
+ * What the observer counted is in the result; of requests one by one only the detector of slow requests has a use, where a server is watched. All else
+ * is for the disk and the receiver: memory must not grow with the run.
+ */
+function isNeededAtEnd({ kind }: Observation, { attach }: LoadSettings): boolean {
+  return kind === 'event' || (kind === 'span' && attach !== null);
 }
 
 async function openRequestLog(

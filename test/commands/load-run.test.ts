@@ -155,7 +155,7 @@ describe('one run, one trace', () => {
 
   it('says how many were sampled, records the worst of the others, and does not export those', async () => {
     const screen = fakeScreen();
-    const { view } = await run({}, { screen });
+    const view = await openRecording((await run({}, { screen })).recording ?? '');
     const kept = view.spans('chat tiny').filter(({ context }) => context?.sampled === false);
     expect(kept.filter(({ context }) => context?.failed)).not.toHaveLength(0);
     const ids = new Set(receiver.spans().map(({ spanId }) => spanId));
@@ -224,6 +224,13 @@ describe('the recording', () => {
     expect(loadResultOf(view)?.total.requests).toEqual(result.total.requests);
     expect(view.findings).toEqual(findings);
     expect(view.start).toMatchObject({ command: 'load', traceId: TRACE_ID });
+  });
+
+  it('keeps in memory what the end needs, not what grows with the run', async () => {
+    const { view } = await run();
+    expect(view.metricNames().filter((name) => view.histograms(name).length > 0)).toEqual([]);
+    expect(view.spans('chat tiny')).toEqual([]);
+    expect(view.events('tracewright.load.stage')).toHaveLength(2);
   });
 
   it('is not kept where nobody wants one', async () => {
@@ -296,7 +303,8 @@ it('an engine that cannot start ends the run with its reason, and nothing is lef
 it('reads the page of the server before and after, and takes the engine from it', async () => {
   const page = '# TYPE vllm:num_requests_running gauge\nvllm:num_requests_running 2\n';
   const server = await startPageServer(() => ({ page }));
-  const { view, recording } = await run({ metricsUrl: server.url });
+  const { recording } = await run({ metricsUrl: server.url });
+  const view = await openRecording(recording ?? '');
   await server.close();
   expect(view.series('vllm:num_requests_running')[0]?.value).toHaveLength(2);
   const named = view.spans('chat tiny')[0]?.attributes['gen_ai.provider.name'];
