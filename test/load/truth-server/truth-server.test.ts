@@ -77,7 +77,7 @@ describe.runIf(isWanted)('the truth server', () => {
     const traceparent = `00-4bf92f3577b34da6a3ce929d0e0e4736-${spanId}-01`;
     const body = { max_tokens: 5, stream_options: { include_usage: true } };
     const { text } = await ask(body, CHAT, { traceparent });
-    expect(text.split('" token"')).toHaveLength(6);
+    expect(text.split('" line"')).toHaveLength(6);
     expect(text).toContain('"completion_tokens":5');
     expect(dataOf(text).at(-1)).toBe('[DONE]');
     const [request] = (await server.log()).requests;
@@ -104,17 +104,17 @@ describe.runIf(isWanted)('the truth server', () => {
     await server.configure({ ttft: 2, itl: 1, tokens: 3 });
     const whole = await ask({ stream: false });
     expect(JSON.parse(whole.text)).toMatchObject({
-      choices: [{ message: { content: ' token token token' } }],
+      choices: [{ message: { content: ' line line line' } }],
       usage: { completion_tokens: 3 },
     });
     const { text } = await ask({}, '/v1/completions');
-    expect(text).toContain('"text":" token"');
+    expect(text).toContain('"text":" line"');
     expect((await server.log()).requests.map(({ tokens }) => tokens)).toEqual([3, 3]);
   });
 
   it('writes several tokens at once, each an event of its own', async () => {
     const { answers, log } = await under({ tokens: 10, tokensPerPacket: 4 }, 1);
-    expect(answers[0]?.text.split('" token"')).toHaveLength(11);
+    expect(answers[0]?.text.split('" line"')).toHaveLength(11);
     expect(log.requests[0]?.gaps).toHaveLength(2);
   });
 
