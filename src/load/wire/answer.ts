@@ -58,7 +58,7 @@ export class Answer implements EventSink {
     this.#options = options;
     this.#decodeEvent = eventDecoder(options.api);
     this.#decodeAnswer = answerDecoder(options.api);
-    this.#template = new EventTemplate(this.#decodeEvent, new Decoded());
+    this.#template = new EventTemplate(this.#decodeEvent);
   }
 
   begin(exchange: Exchange): void {
@@ -78,8 +78,8 @@ export class Answer implements EventSink {
     this.#exchange = null;
   }
 
-  head(head: ResponseHead, serverDate: Seconds | null): void {
-    this.#retryAfter = retryAfterOf(head.retryAfter, serverDate);
+  head(head: ResponseHead): void {
+    this.#retryAfter = retryAfterOf(head.retryAfter, head.date);
     this.#contentType = head.contentType;
     const json = head.contentType === 'application/json';
     if (head.status >= 300) this.#body = FAILED;
@@ -119,19 +119,17 @@ export class Answer implements EventSink {
     if (next < 0) return next;
     const exchange = this.#exchange;
     if (exchange === null || exchange.error !== null) return next;
-    if (template.outputBytes > 0) {
+    const { shape } = template;
+    if (shape.outputBytes > 0) {
       this.#outputs++;
       exchange.onOutput(this.at);
     }
-    if (this.#options.keepText && template.textEnd > 0) {
-      this.#keepText(
-        exchange,
-        unquoted(buffer.toString('utf8', template.textStart, template.textEnd)),
-      );
+    if (this.#options.keepText && shape.textEnd > 0) {
+      this.#keepText(exchange, unquoted(buffer.toString('utf8', shape.textStart, shape.textEnd)));
     }
     if (template.usage) {
       this.#usage.reset();
-      this.#usage.add(buffer, start + template.jsonOffset, template.jsonEnd, MAX_ERROR_BYTES);
+      this.#usage.add(buffer, start + shape.jsonOffset, shape.jsonEnd, MAX_ERROR_BYTES);
     }
     return next;
   }

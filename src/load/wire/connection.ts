@@ -136,11 +136,10 @@ export class Connection implements ResponseSink, InflateSink {
     const exchange = this.#exchange;
     if (exchange === null) return;
     exchange.status = head.status;
-    const date = head.date === null ? Number.NaN : Date.parse(head.date);
-    exchange.serverDate = Number.isNaN(date) ? null : date / 1e3;
+    exchange.serverDate = head.date;
     this.#headReusable = head.reusable;
     this.#keepAlive = head.keepAlive;
-    this.#answer.head(head, exchange.serverDate);
+    this.#answer.head(head);
     const { contentEncoding } = head;
     if (contentEncoding === '') return;
     if (Inflation.knows(contentEncoding)) this.#inflation = new Inflation(contentEncoding, this);

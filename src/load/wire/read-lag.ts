@@ -5,41 +5,37 @@ import type { HistogramBuckets, Seconds } from '../../core/types.ts';
 /** A window of measuring lasts at least this long, and this many turns of the loop … */
 const WINDOW: Seconds = 0.001;
 const WINDOW_TURNS = 8;
-/** … then none is measured for this long: it costs half a microsecond a turn. */
+/** … then none is measured for this long: asking the loop costs 0.3 µs a read. */
 const PAUSE: Seconds = 0.01;
 
 /**
  * How old bytes were when they were read, at most. Node does not tell when a socket became readable, but the loop tells enough to bound it:
  *
  * - A turn of the loop polls once. What a poll reports was not there at the poll before, so it came after that one returned.
- * - When a poll found nothing at first and had to wait (the loop's idle time grew), what it reports came while it waited: it is fresh.
+ * - A poll that has to wait (the loop's idle time grows) found nothing at first: what it then reports came that moment.
  *
- * So the age of a read is at most the time since its poll returned when that poll had waited, and since the poll before returned otherwise. A poll's
- * return is taken for the first read callback after it. Not seen: the time until the kernel had the bytes readable, until it woke this thread, and
- * what else the poll reported before its first read (a message from the main thread).
+ * So a read is no older than the return of its own poll where that had to wait, and of the poll before where it had not. The return of a poll is
+ * taken for the first read after it; where turns without a read lie between, their time is divided among them evenly.
  *
- * Turns are told apart by an immediate, which runs right after the poll's callbacks; that is why only some windows are measured.
+ * Not seen: the time until the kernel had the bytes readable and until it woke this thread, and what else a poll reported before its first read (a
+ * message of the main thread). Measured in windows, so of a sample of the turns.
  */
 export class ReadLag {
   readonly #histogram: ExponentialHistogram = new ExponentialHistogram();
   #measuring = false;
-  #next: Seconds = 0;
+  #nextWindow: Seconds = 0;
   #windowEnd: Seconds = 0;
   #turns = 0;
-  #turnBegun = false;
+  /** The turn of the last read, its first read, and the loop's idle time then (milliseconds). */
+  #turn = 0;
+  #polledAt: Seconds = 0;
+  #idle = 0;
   /** What reads of this turn are no older than; NaN in the first turn of a window. */
   #since: Seconds = Number.NaN;
-  #polled: Seconds = Number.NaN;
-  #idle = 0;
-  readonly #endTurn = (): void => {
-    this.#turnBegun = false;
-    this.#idle = performance.nodeTiming.idleTime;
-    if (++this.#turns >= WINDOW_TURNS && this.#polled >= this.#windowEnd) this.#measuring = false;
-  };
 
   /** To be told of every read, at its beginning. */
   read(at: Seconds): void {
-    if (this.#measuring || at >= this.#next) this.#measure(at);
+    if (this.#measuring || at >= this.#nextWindow) this.#measure(at);
   }
 
   drain(): HistogramBuckets {
@@ -47,23 +43,33 @@ export class ReadLag {
   }
 
   #measure(at: Seconds): void {
+    const turn = performance.nodeTiming.uvMetricsInfo.loopCount;
     if (!this.#measuring) {
       this.#measuring = true;
       this.#windowEnd = at + WINDOW;
-      this.#next = at + WINDOW + PAUSE;
       this.#turns = 0;
-      this.#turnBegun = false;
-      this.#polled = Number.NaN;
-      this.#idle = Number.NaN;
+      this.#beginTurn(at, turn, Number.NaN);
+      return;
     }
-    if (!this.#turnBegun) {
-      this.#turnBegun = true;
-      const waited = performance.nodeTiming.idleTime > this.#idle;
-      this.#since = waited ? at : this.#polled;
-      this.#polled = at;
-      setImmediate(this.#endTurn);
+    if (turn !== this.#turn) {
+      if (++this.#turns > WINDOW_TURNS && at > this.#windowEnd) {
+        this.#measuring = false;
+        this.#nextWindow = at + PAUSE;
+        return;
+      }
+      const waited = (performance.nodeTiming.idleTime - this.#idle) / 1e3;
+      const turns = turn - this.#turn;
+      const fresh = turns === 1 && waited > 0;
+      this.#beginTurn(at, turn, fresh ? at : at - (at - this.#polledAt - waited) / turns);
     }
     const age = at - this.#since;
     if (age >= 0) this.#histogram.record(age);
+  }
+
+  #beginTurn(at: Seconds, turn: number, since: Seconds): void {
+    this.#turn = turn;
+    this.#polledAt = at;
+    this.#idle = performance.nodeTiming.idleTime;
+    this.#since = since;
   }
 }

@@ -21,14 +21,23 @@ export interface ResponseHead {
   /** Lower case; empty for none (and for `identity`). */
   readonly contentEncoding: string;
   readonly retryAfter: string | null;
-  readonly date: string | null;
+  /** `Date`, as Unix time; null when there was none that could be read. */
+  readonly date: Seconds | null;
 }
 
 const TOKEN = /^[!#$%&'*+\-.^_`|~0-9A-Za-z]+$/;
 const STATUS_LINE = /^HTTP\/1\.([01]) ([1-9]\d{2})(?: .*)?$/s;
 
+/** The last head and what it says: that of most answers is the same, but for the second in its `Date`. */
+let last: { readonly text: string; readonly head: ResponseHead | string } = { text: '', head: '' };
+
 /** Status line and headers, without the empty line after them. A string says what is wrong with them. */
 export function parseHead(text: string): ResponseHead | string {
+  if (text !== last.text || text === '') last = { text, head: parse(text) };
+  return last.head;
+}
+
+function parse(text: string): ResponseHead | string {
   const lines = text.split(/\r?\n/);
   const statusLine = STATUS_LINE.exec(lines[0] ?? '');
   if (statusLine === null) return 'no HTTP/1.1 status line';
@@ -98,8 +107,13 @@ function judge(status: number, http11: boolean, fields: Fields): ResponseHead | 
     contentType: (fields.get('content-type') ?? '').split(';')[0]?.trim().toLowerCase() ?? '',
     contentEncoding: encodings.join(','),
     retryAfter: fields.get('retry-after'),
-    date: fields.get('date'),
+    date: unixTimeOf(fields.get('date')),
   };
+}
+
+function unixTimeOf(date: string | null): Seconds | null {
+  const ms = date === null ? Number.NaN : Date.parse(date);
+  return Number.isNaN(ms) ? null : ms / 1e3;
 }
 
 function framingOf(status: number, fields: Fields): Framing | string {
