@@ -48,7 +48,7 @@ export class Answer implements EventSink {
   #outputs = 0;
   #bytes = 0;
   /** Whether the stream said that it is over. */
-  ended = false;
+  #ended = false;
   /** Whether the rest of it is not worth reading: it is larger than any answer. */
   broken = false;
   /** When what is being parsed was read. */
@@ -63,14 +63,20 @@ export class Answer implements EventSink {
 
   begin(exchange: Exchange): void {
     this.#exchange = exchange;
+    this.#body = EVENTS;
     this.#outputs = 0;
     this.#bytes = 0;
-    this.ended = false;
+    this.#ended = false;
     this.broken = false;
     this.#events.reset();
     this.#template.reset();
     this.#store.reset();
     this.#usage.reset();
+  }
+
+  /** Whether its verdict stands, even if the rest of the message never comes: the stream said that it is over, or the status says it all. */
+  get settled(): boolean {
+    return this.#ended || this.#body === FAILED;
   }
 
   /** Lets go of the exchange. */
@@ -138,7 +144,7 @@ export class Answer implements EventSink {
     const exchange = this.#exchange;
     if (exchange === null || exchange.error !== null || data === '') return;
     if (data === '[DONE]') {
-      this.ended = true;
+      this.#ended = true;
       return;
     }
     this.#readUsage(exchange);
@@ -153,7 +159,7 @@ export class Answer implements EventSink {
       return;
     }
     this.#apply(exchange, decoded);
-    if (decoded.ended) this.ended = true;
+    if (decoded.ended) this.#ended = true;
     const { outputs, text } = decoded;
     if (outputs.length === 0 || (decoded.repeated && this.#outputs > 0)) return;
     this.#outputs++;
@@ -187,13 +193,13 @@ export class Answer implements EventSink {
   }
 
   #judgeStream(exchange: Exchange): void {
-    if (this.#events.unfinished === '[DONE]') this.ended = true;
+    if (this.#events.unfinished === '[DONE]') this.#ended = true;
     this.#readUsage(exchange);
     if (this.#bytes === 0) this.#fail(failure('empty', 'an empty body', exchange.status));
-    else if (this.#events.events === 0 && !this.ended) {
+    else if (this.#events.events === 0 && !this.#ended) {
       const strange = this.#events.strange || this.#contentType;
       this.#fail(failure('malformed', `no server-sent event came: ${strange}`, exchange.status));
-    } else if (!this.ended && exchange.finishReason === null) {
+    } else if (!this.#ended && exchange.finishReason === null) {
       this.#fail(
         failure('cut', 'the stream ended without [DONE] or a finish reason', exchange.status),
       );

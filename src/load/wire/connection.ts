@@ -24,7 +24,7 @@ export interface ConnectionContext {
   /** Its exchange is over; `reusable` whether it can take another. It holds none any more. */
   readonly ended: (connection: Connection, exchange: Exchange, reusable: boolean) => void;
   /** A kept connection was closed before any byte of the answer: the exchange must be sent on a fresh one. */
-  readonly refused: (connection: Connection, exchange: Exchange, body: Buffer) => void;
+  readonly lost: (exchange: Exchange, body: Buffer, givenAt: Seconds) => void;
   /** It cannot be used any more. */
   readonly gone: (connection: Connection) => void;
 }
@@ -187,7 +187,7 @@ export class Connection implements ResponseSink, InflateSink {
     exchange.startedAt = startedAt;
     this.#activeAt = startedAt;
     this.#socket.write(bytes, this.#onWritten);
-    // Node hands to the kernel what it takes at once, before `write` returns; only what it did not take is left.
+    // Node hands to the kernel what it takes at once, before `write` returns; only what it did not take is left. (Of TLS it tells a turn later.)
     if (this.#socket.writableLength === 0) this.#onWritten();
   }
 
@@ -244,11 +244,13 @@ export class Connection implements ResponseSink, InflateSink {
       this.#release();
       this.#socket.destroy();
       this.#context.gone(this);
-      if (body !== null) this.#context.refused(this, exchange, body);
+      if (body !== null) this.#context.lost(exchange, body, this.#givenAt);
+    } else if (this.#parser.complete) {
+      // All of it is here, but not inflated yet.
     } else if (this.#phase === 'answering' && error === null && this.#parser.untilClose) {
       this.#completed(true);
-    } else if (this.#answer.ended) {
-      // Everything was said but the end of the HTTP message.
+    } else if (this.#answer.settled) {
+      // All that counts was said, only the end of the message is missing.
       this.#completed(false);
     } else {
       const phase = this.#phase === 'idle' ? 'waiting' : this.#phase;
@@ -260,9 +262,9 @@ export class Connection implements ResponseSink, InflateSink {
     }
   }
 
-  /** A stream that said that it is over, and then left the message open, is no failure. */
+  /** A stream that said that it is over, and then left the message open, is no failure; a status that is one needs no end. */
   #outOfTime(error: RequestError): void {
-    if (this.#answer.ended) {
+    if (this.#answer.settled) {
       this.#dead = true;
       this.#completed(false);
     } else this.abort(error);

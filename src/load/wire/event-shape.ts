@@ -5,7 +5,7 @@ const LF = 10;
 const CR = 13;
 
 /** Longest event that is learnt, and most slots it may have: beyond these (log probabilities) parsing costs no more. */
-export const MAX_SHAPE_BYTES = 4096;
+export const MAX_SHAPE_BYTES = 2048;
 export const MAX_SLOTS = 24;
 
 // What may differ between two events of one shape.

@@ -4,6 +4,7 @@ import type { HistogramBuckets, Seconds } from '../../core/types.ts';
 import type { Exchange, Wire, WireOptions } from '../contracts.ts';
 import { Connection, type ConnectionContext } from './connection.ts';
 import { Dialer } from './dialer.ts';
+import { socketFailure } from './failure.ts';
 import { ReadLag } from './read-lag.ts';
 import { RequestBytes } from './request-bytes.ts';
 
@@ -42,7 +43,7 @@ class HttpWire implements Wire {
         if (reusable) this.#idle.push(connection);
         exchange.onEnd();
       },
-      refused: (_connection, exchange, body) => this.#resend(exchange, body),
+      lost: (exchange, body, givenAt) => this.#resend(exchange, body, givenAt),
       gone: (connection) => this.#forget(connection),
     };
     this.#timer = setInterval(() => this.#checkTimes(), checkInterval(options) * 1e3);
@@ -58,7 +59,8 @@ class HttpWire implements Wire {
       this.#all.delete(connection);
       connection = this.#idle.pop();
     }
-    this.#begin(connection ?? this.#open(), exchange, body, now, now);
+    if (connection === undefined) this.#beginFresh(exchange, body, now, now);
+    else this.#begin(connection, exchange, body, now, now);
   }
 
   abort(exchange: Exchange, error: RequestError): void {
@@ -89,17 +91,29 @@ class HttpWire implements Wire {
     connection.begin(exchange, body, now, givenAt);
   }
 
-  #open(): Connection {
-    const connection = new Connection(this.#context);
+  #beginFresh(exchange: Exchange, body: Buffer, now: Seconds, givenAt: Seconds): void {
+    let connection: Connection;
+    try {
+      connection = new Connection(this.#context);
+    } catch (error) {
+      // An address that Node itself refuses. Not before `send` has returned, as with any other failure.
+      const cause = error instanceof Error ? error : new Error(String(error));
+      setImmediate(() => {
+        if (this.#closed) return;
+        exchange.error = socketFailure(cause, 'connecting', null);
+        exchange.startedAt = exchange.sentAt = exchange.endedAt = monotonicNow();
+        exchange.onEnd();
+      });
+      return;
+    }
     this.#all.add(connection);
-    return connection;
+    this.#begin(connection, exchange, body, now, givenAt);
   }
 
-  #resend(exchange: Exchange, body: Buffer): void {
+  #resend(exchange: Exchange, body: Buffer, givenAt: Seconds): void {
     if (this.#closed) return;
     exchange.resends++;
-    const now = monotonicNow();
-    this.#begin(this.#open(), exchange, body, now, now);
+    this.#beginFresh(exchange, body, monotonicNow(), givenAt);
   }
 
   #forget(connection: Connection): void {

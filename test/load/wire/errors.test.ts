@@ -55,6 +55,12 @@ describe('an answer that is no success', () => {
       ['HTTP/1.1 503 Busy\r\nContent-Length: 0\r\n\r\n'],
     ],
     [
+      '500 that is cut',
+      'http.5xx',
+      'boom',
+      ['HTTP/1.1 500 Oh\r\nContent-Length: 99\r\n\r\nboom', 'FIN'],
+    ],
+    [
       '302',
       'http.other',
       'status 302',
@@ -269,6 +275,8 @@ describe('no answer', () => {
   test.each([
     ['unreachable', { kind: 'unix', path: '/nonexistent/socket' }],
     ['unreachable', { kind: 'tcp', host: '255.255.255.255', port: 80 }],
+    ['unreachable', { kind: 'tcp', host: '127.0.0.1', port: 65_536 }],
+    ['unreachable', { kind: 'unix', path: `/tmp/${'x'.repeat(200)}` }],
     ['dns', { kind: 'tcp', host: 'no-such-host.invalid', port: 80 }],
   ] as const)('%s: %o', async (kind, address) => {
     const server = await serve(() => []);
@@ -288,6 +296,7 @@ describe('no answer', () => {
     ['timeout.first_byte', ['HANG']],
     ['stall', ['HTTP/1.1 200 OK\r\n', 'HANG']],
     ['stall', [half, 'HANG']],
+    ['http.5xx', ['HTTP/1.1 500 Oh\r\nContent-Length: 99\r\n\r\nboom', 'HANG']],
   ])('%s: %j', async (kind, steps) => {
     const exchange = await seen(steps, { timeouts: limits });
     expect(exchange.error?.class).toBe(kind);

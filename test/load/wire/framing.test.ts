@@ -75,4 +75,17 @@ describe('framing', () => {
     }
     expect(server.connections()).toBe(1);
   });
+  test('in a content coding, until the end of the connection', async () => {
+    const body = gzipSync(text);
+    const head = `${bare}Content-Encoding: gzip\r\n\r\n`;
+    const exchange = await seen([Buffer.concat([Buffer.from(head), body]), 'FIN']);
+    expect(exchange).toMatchObject({ error: null, text: 'ab', ends: 1 });
+  });
+
+  test('in a content coding, on a connection that is reset before it was inflated', async () => {
+    const bytes = streamed('', SSE_HEAD.replace('\r\n', '\r\nContent-Encoding: gzip\r\n'));
+    const whole = Buffer.concat([bytes.subarray(0, -5), chunked(gzipSync(text))]);
+    const exchange = await seen([whole, 'FIN']);
+    expect(exchange).toMatchObject({ error: null, text: 'ab', ends: 1 });
+  });
 });
