@@ -13,6 +13,8 @@ export interface Alarms {
   now(): Seconds;
   /** Runs once, never before `at`; of two at the same time, the one that was set first. */
   set(at: Seconds, run: () => void): Alarm;
+  /** The same where a millisecond or two do not matter: it costs no more than a timer. */
+  setAbout(at: Seconds, run: () => void): Alarm;
 }
 
 /** In which order alarms ring: a binary heap, the earliest on top. */
@@ -94,24 +96,40 @@ function isBefore(a: Entry, b: Entry): boolean {
   return a.at < b.at || (a.at === b.at && a.sequence < b.sequence);
 }
 
-/**
- * Node's timers are whole milliseconds and ring up to one too late, so the last stretch is waited through turn by turn (`setImmediate`): each turn
- * looks at the sockets, so nothing is held up by it.
- */
-const LAST_STRETCH: Seconds = 0.0012;
+/** What is nearer than this is waited for turn by turn (`setImmediate`): each turn looks at the sockets, so nothing is held up by it. */
+const LAST_STRETCH: Seconds = 0.0001;
+/** The same where there is only Node's own timer: whole milliseconds, up to one too late. */
+const LAST_STRETCH_BY_TIMER: Seconds = 0.0012;
 /** A timer set for so much less than what is left does not ring too late. */
 const TIMER_MARGIN: Seconds = 0.001;
+/** A metronome is set for so much earlier: it takes about that long to wake two threads, the rest is waited through. */
+const METRONOME_MARGIN: Seconds = 0.0003;
+/** With a metronome, the timer is there for the case that it was held up. */
+const TIMER_BEHIND: Seconds = 0.002;
 /** setTimeout's limit is 2^31 ms. */
 const LONGEST_TIMER_MS = 2 ** 31 - 1;
+
+/** What can wake the loop more exactly than its own timers; see metronome.ts. */
+export interface Waker {
+  /** False until it has started. */
+  readonly isRunning: boolean;
+  set(at: Seconds): void;
+}
 
 /** Alarms of a Node event loop that ring within some microseconds. */
 export class PreciseAlarms implements Alarms {
   readonly #queue = new AlarmQueue();
-  /** For when the timer or the immediate is set; infinity when none is. */
+  readonly #waker: Waker | null;
+  /** For when anything is set to look again; infinity when nothing is. */
   #armedFor: Seconds = Number.POSITIVE_INFINITY;
   #timer: NodeJS.Timeout | null = null;
   #immediate: NodeJS.Immediate | null = null;
   #isRinging = false;
+
+  /** `openWaker` is given what it is to call when it wakes the loop; null: none, the loop waits by itself. */
+  constructor(openWaker: ((ring: () => void) => Waker) | null = null) {
+    this.#waker = openWaker?.(() => this.#ring()) ?? null;
+  }
 
   now(): Seconds {
     return monotonicNow();
@@ -123,10 +141,12 @@ export class PreciseAlarms implements Alarms {
     return alarm;
   }
 
-  readonly #ring = (): void => {
-    this.#timer = null;
-    this.#immediate = null;
-    this.#armedFor = Number.POSITIVE_INFINITY;
+  setAbout(at: Seconds, run: () => void): Alarm {
+    const timer = setTimeout(run, Math.max(0, Math.ceil((at - monotonicNow()) * 1e3)));
+    return { at, cancel: () => clearTimeout(timer) };
+  }
+
+  #ring(): void {
     this.#isRinging = true;
     try {
       while (this.#queue.ring(monotonicNow()));
@@ -134,20 +154,32 @@ export class PreciseAlarms implements Alarms {
       this.#isRinging = false;
       this.#arm();
     }
+  }
+
+  readonly #onTimer = (): void => {
+    this.#timer = null;
+    this.#ring();
+  };
+
+  readonly #onImmediate = (): void => {
+    this.#immediate = null;
+    this.#ring();
   };
 
   #arm(): void {
     const next = this.#queue.next;
+    this.#armedFor = next;
     if (this.#timer !== null) clearTimeout(this.#timer);
     this.#timer = null;
-    this.#armedFor = next;
     if (next === Number.POSITIVE_INFINITY || this.#immediate !== null) return;
     const left = next - monotonicNow();
-    if (left <= LAST_STRETCH) {
-      this.#immediate = setImmediate(this.#ring);
+    const waker = this.#waker?.isRunning === true ? this.#waker : null;
+    if (left <= (waker === null ? LAST_STRETCH_BY_TIMER : LAST_STRETCH + METRONOME_MARGIN)) {
+      this.#immediate = setImmediate(this.#onImmediate);
       return;
     }
-    const ms = Math.floor((left - TIMER_MARGIN) * 1e3);
-    this.#timer = setTimeout(this.#ring, Math.min(ms, LONGEST_TIMER_MS));
+    waker?.set(next - METRONOME_MARGIN);
+    const ms = Math.floor((left + (waker === null ? -TIMER_MARGIN : TIMER_BEHIND)) * 1e3);
+    this.#timer = setTimeout(this.#onTimer, Math.min(ms, LONGEST_TIMER_MS));
   }
 }

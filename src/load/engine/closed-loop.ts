@@ -94,7 +94,7 @@ export class ClosedLoop implements Loop {
       if (user.isBusy) continue;
       const at = stage.startsAt + (rampUp * user.number) / concurrency;
       if (at <= alarms.now()) this.#free(user, at);
-      else this.#wake(user, at);
+      else this.#wakeAbout(user, at);
     }
     this.#endIfIdle();
   }
@@ -124,7 +124,8 @@ export class ClosedLoop implements Loop {
         : user.next === null
           ? 0
           : thinkTime;
-    if (pause > 0) this.#wake(user, at + pause);
+    if (slot.error !== null && pause > 0) this.#wakeAbout(user, at + pause);
+    else if (pause > 0) this.#wake(user, at + pause);
     else this.#free(user, at);
     this.#endIfIdle();
   }
@@ -133,6 +134,16 @@ export class ClosedLoop implements Loop {
     user.alarm = this.#parts.alarms.set(at, () => {
       user.alarm = null;
       this.#free(user, at);
+      this.#endIfIdle();
+    });
+  }
+
+  /** When exactly does not matter: the request is due when it happens. */
+  #wakeAbout(user: User, at: Seconds): void {
+    const { alarms } = this.#parts;
+    user.alarm = alarms.setAbout(at, () => {
+      user.alarm = null;
+      this.#free(user, alarms.now());
       this.#endIfIdle();
     });
   }

@@ -184,7 +184,7 @@ export class Driver implements Sender {
     });
     this.#drainAlarms.set(
       stage.index,
-      alarms.set(alarms.now() + plan.drain, () => {
+      alarms.setAbout(alarms.now() + plan.drain, () => {
         run.loop.abandon();
         this.#expire(stage, STILL_RUNNING);
         this.#checkDrained(stage);
@@ -199,14 +199,14 @@ export class Driver implements Sender {
     this.#stage = stage.index;
     if (stage.lead > 0) {
       const from = stage.startsAt + stage.lead;
-      alarms.set(from, () => {
+      alarms.setAbout(from, () => {
         if (stage.phase === 'sending') this.measure(stage, from);
       });
     } else if (stage.warmupRequests === 0) this.measure(stage, stage.startsAt);
     // An open loop ends itself, at the end of its schedule.
     if (stage.plan.arrival.kind === 'closed' && stage.plan.duration !== null) {
       const to = stage.startsAt + stage.lead + stage.plan.duration;
-      alarms.set(to, () => this.endSending(stage, to));
+      alarms.setAbout(to, () => this.endSending(stage, to));
     }
     loop.begin();
   }

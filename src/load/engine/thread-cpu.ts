@@ -5,12 +5,17 @@ import type { Ratio, Seconds } from '../../core/types.ts';
 /** The unit of utime and stime in /proc/<pid>/stat: USER_HZ is 100 on every architecture that Node runs on. */
 const TICK: Seconds = 0.01;
 
+/** Over less than this, the kernel's ticks (4 ms, often) are too coarse: the share before is told again. */
+const SHORTEST: Seconds = 0.05;
+
 /** CPU time of the thread that makes it, by the kernel's account. (`process.threadCpuUsage` came with Node 23.9.) */
 export class ThreadCpu {
   readonly #buffer = Buffer.alloc(512);
   readonly #file: { readonly descriptor: number; readonly parse: (text: string) => Seconds } | null;
   #used: Seconds;
   #at: Seconds;
+  #untold: Seconds = 0;
+  #last: Ratio = 0;
 
   constructor() {
     this.#file =
@@ -20,14 +25,22 @@ export class ThreadCpu {
     this.#at = monotonicNow();
   }
 
-  /** CPU over wall time since the last call; 1 is a whole core. 0 where the kernel does not tell. */
+  /**
+   * CPU over wall time since the last call; 1 is a whole core. 0 where the kernel does not tell. The kernel adds to a running thread's account
+   * at a tick or later: what is too much for the time that went by belongs to the time before, and is told the next time.
+   */
   share(): Ratio {
     const now = monotonicNow();
+    const wall = now - this.#at;
+    if (wall < SHORTEST) return this.#last;
     const used = this.#read();
-    const share = now > this.#at ? (used - this.#used) / (now - this.#at) : 0;
+    this.#untold += used - this.#used;
+    const told = Math.min(wall, this.#untold);
+    this.#untold -= told;
     this.#used = used;
     this.#at = now;
-    return Math.max(0, share);
+    this.#last = told / wall;
+    return this.#last;
   }
 
   close(): void {

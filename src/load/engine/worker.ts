@@ -2,6 +2,7 @@ import { parentPort, workerData } from 'node:worker_threads';
 import { monotonicNow } from '../../core/clock.ts';
 import { ExponentialHistogram } from '../../core/exponential-histogram.ts';
 import type { Seconds } from '../../core/types.ts';
+import type { LoadPlan } from '../plan.ts';
 import { openPrompts } from '../prompts/prompts.ts';
 import { seedOf } from '../seed.ts';
 import { openWire } from '../wire/wire.ts';
@@ -9,6 +10,7 @@ import { PreciseAlarms } from './alarms.ts';
 import { SharedCells } from './cells.ts';
 import { Driver } from './driver.ts';
 import type { FromWorker, ToWorker, WorkerSetup } from './messages.ts';
+import { Metronome } from './metronome.ts';
 import { ThreadCpu } from './thread-cpu.ts';
 
 /** The thread that sends and measures: nothing else runs here. */
@@ -34,7 +36,7 @@ function start(setup: WorkerSetup, port: NonNullable<typeof parentPort>): void {
     workers,
     wire,
     source,
-    alarms: new PreciseAlarms(),
+    alarms: new PreciseAlarms(needsMetronome(plan) ? (ring) => new Metronome(ring) : null),
     cells: new SharedCells(setup.cells),
     wallOffset,
     report(event) {
@@ -104,6 +106,14 @@ function start(setup: WorkerSetup, port: NonNullable<typeof parentPort>): void {
   });
   driver.prepare();
   post({ kind: 'ready' });
+}
+
+/** Whether requests are due at times of their own. */
+function needsMetronome({ stages, prompts }: LoadPlan): boolean {
+  return (
+    stages.some(({ arrival }) => arrival.kind !== 'closed') ||
+    (prompts.turns > 1 && prompts.thinkTime > 0)
+  );
 }
 
 // What it throws, now or later, reaches the main thread as the worker's `error`.

@@ -28,6 +28,10 @@ export class VirtualAlarms implements Alarms {
     return this.#queue.add(Math.max(at, this.#now), run);
   }
 
+  setAbout(at: Seconds, run: () => void): Alarm {
+    return this.set(at, run);
+  }
+
   /** Goes to the next alarm; false when nothing is set. */
   step(): boolean {
     const { next } = this.#queue;
