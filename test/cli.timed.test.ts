@@ -54,8 +54,9 @@ describe('the built program', () => {
     expect(err).toMatch(/^trace: the result could not be written: ENOSPC/);
   });
 
-  it('loads nothing for its help but what the help needs', async () => {
-    const child = spawn(process.execPath, [MAIN, 'attach', '--help'], {
+  /** Our modules that `trace <verb> --help` loads. */
+  async function loadedFor(verb: string): Promise<readonly string[]> {
+    const child = spawn(process.execPath, [MAIN, verb, '--help'], {
       env: { ...process.env, NODE_DEBUG: 'esm' },
       stdio: ['ignore', 'ignore', 'pipe'],
     });
@@ -65,7 +66,11 @@ describe('the built program', () => {
     const loaded = [...log.matchAll(/dist\/((?:src|collectors)\/[\w/-]+)\.js/g)].map(
       ([, m = '']) => m,
     );
-    expect([...new Set(loaded)].sort((a, b) => a.localeCompare(b))).toMatchInlineSnapshot(`
+    return [...new Set(loaded)].sort((a, b) => a.localeCompare(b));
+  }
+
+  it('loads nothing for the help of attach but what the help needs', async () => {
+    expect(await loadedFor('attach')).toMatchInlineSnapshot(`
       [
         "src/cli",
         "src/commands/attach-help",
@@ -77,6 +82,25 @@ describe('the built program', () => {
         "src/core/errors",
         "src/core/exit-code",
         "src/core/pid",
+        "src/core/text",
+        "src/main",
+      ]
+    `);
+  });
+
+  it('loads nothing for the help of load but what the help needs', async () => {
+    expect(await loadedFor('load')).toMatchInlineSnapshot(`
+      [
+        "src/cli",
+        "src/commands/command",
+        "src/commands/environment",
+        "src/commands/load-apis",
+        "src/commands/load-help",
+        "src/commands/load-peer-flags",
+        "src/commands/load-usage",
+        "src/commands/registry",
+        "src/core/errors",
+        "src/core/exit-code",
         "src/core/text",
         "src/main",
       ]

@@ -2,6 +2,8 @@ import { existsSync, readFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { parseAttachOptions } from '../src/commands/attach-options.ts';
+import { parseLoadOptions } from '../src/commands/load-options.ts';
+import { loadUsage } from '../src/commands/load-usage.ts';
 import { chooseCleanupTarget, cleanupUsage } from '../src/commands/cleanup-options.ts';
 import { completionUsage } from '../src/commands/completion-options.ts';
 import { chooseDoctorTarget, doctorUsage } from '../src/commands/doctor-options.ts';
@@ -26,6 +28,7 @@ const all = pages(ROOT);
 const helps = [
   HELP,
   attachHelp,
+  loadUsage.help,
   showUsage.help,
   doctorUsage.help,
   cleanupUsage.help,
@@ -67,6 +70,9 @@ describe('examples', () => {
       }
       const { values, positionals } = parseCommandLine(await verb.usage(), args);
       if (name === 'attach') parseAttachOptions(values, positionals);
+      else if (name === 'load' && positionals[0] === 'merge')
+        expect(positionals.length).toBeGreaterThan(1);
+      else if (name === 'load') parseLoadOptions(values, positionals, { env: {} });
       else if (name === 'doctor') chooseDoctorTarget(values, positionals);
       else if (name === 'cleanup') chooseCleanupTarget(values, positionals);
       else expect(positionals).toHaveLength(1);
@@ -78,13 +84,15 @@ describe('flags', () => {
   it('mentioned on our pages exist', async () => {
     const known = new Set(['-V', '--version', '-h', '--help']);
     for (const verb of VERBS) {
-      for (const flag of flagsOf((await verb.usage()).options)) known.add(flag);
+      const { options, foreign = {} } = await verb.usage();
+      for (const flag of flagsOf({ ...options, ...foreign })) known.add(flag);
     }
     // Docker's, Node's and the package manager's.
     const foreign = new Set(['--cap-add', '--inspect', '--inspect-port', '--permission', '-e']);
     for (const path of [
       'README.md',
       'docs/attach.md',
+      'docs/load.md',
       'docs/jaeger.md',
       'docs/doctor.md',
       'docs/cleanup.md',

@@ -2,6 +2,7 @@ import { EXIT, type ExitCode } from '../core/exit-code.ts';
 import type { Command, CommandContext, Environment } from './command.ts';
 import { announcement, announcementLines } from './load-announcement.ts';
 import { extentOf } from './load-extent.ts';
+import { lengthNotes } from './load-lengths.ts';
 import { parseLoadOptions } from './load-options.ts';
 import { draftPlan } from './load-plan.ts';
 import { concerns, unconfirmed } from './load-safety.ts';
@@ -45,6 +46,10 @@ async function run({ values, positionals, environment }: CommandContext): Promis
     environment: giveUp.within(environment),
     screen,
   });
+  if (options.prompts.turns === 1) {
+    // What was said before is part of a later turn's prompt.
+    for (const note of lengthNotes(extent, loaded.result.total)) screen.note(note);
+  }
   const run = giveUp.done ? { ...loaded, signal: null } : loaded;
   return judgement.conclude(run, {
     surface: screen.surface(environment.stdout),
