@@ -97,10 +97,10 @@ export class Answer implements EventSink {
     this.#bytes += end - start;
     if (this.#body === EVENTS) {
       if (!this.#events.feed(buffer, start, end))
-        this.#break(`an event beyond ${MAX_EVENT_BYTES} bytes`);
+        this.break(`an event beyond ${MAX_EVENT_BYTES} bytes`);
     } else if (this.#body === WHOLE) {
       if (!this.#store.add(buffer, start, end, MAX_ANSWER_BYTES)) {
-        this.#break(`an answer beyond ${MAX_ANSWER_BYTES} bytes`);
+        this.break(`an answer beyond ${MAX_ANSWER_BYTES} bytes`);
       }
     } else {
       const room = MAX_ERROR_BYTES - this.#store.length;
@@ -251,7 +251,8 @@ export class Answer implements EventSink {
     if (room > 0) exchange.text += text.length > room ? text.slice(0, room) : text;
   }
 
-  #break(detail: string): void {
+  /** Gives up what cannot be read, whatever comes of it. */
+  break(detail: string): void {
     this.broken = true;
     this.#fail(failure('malformed', detail, this.#exchange?.status));
   }

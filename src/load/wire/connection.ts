@@ -4,14 +4,12 @@ import { monotonicNow } from '../../core/clock.ts';
 import type { Seconds } from '../../core/types.ts';
 import type { Exchange } from '../contracts.ts';
 import type { Timeouts } from '../plan.ts';
-import { Answer, type AnswerOptions } from './answer.ts';
+import type { AnswerOptions } from './answer.ts';
 import type { Dialer } from './dialer.ts';
 import { failure, type Phase, socketFailure } from './failure.ts';
-import { Inflation, type InflateSink } from './inflate.ts';
 import type { ReadLag } from './read-lag.ts';
+import { type Progress, Reception } from './reception.ts';
 import type { RequestBytes } from './request-bytes.ts';
-import type { ResponseHead } from './response-head.ts';
-import { ResponseParser, type ResponseSink } from './response-parser.ts';
 
 /** What all connections of a wire share. */
 export interface ConnectionContext {
@@ -33,21 +31,17 @@ export interface ConnectionContext {
 const KEEP_ALIVE_MARGIN: Seconds = 1;
 
 /** One connection and the exchange on it. */
-export class Connection implements ResponseSink, InflateSink {
+export class Connection {
   readonly #context: ConnectionContext;
-  readonly #parser: ResponseParser = new ResponseParser(this);
-  readonly #answer: Answer;
+  readonly #reception: Reception;
   readonly #socket: Socket;
   #exchange: Exchange | null = null;
   #body: Buffer | null = null;
   #phase: Phase | 'idle' = 'connecting';
-  #inflation: Inflation | null = null;
   /** Whether an answer came on it before. */
   #used = false;
   #dead = false;
-  #headReusable = false;
   #written = false;
-  #keepAlive: Seconds | null = null;
   #usableUntil: Seconds = Number.POSITIVE_INFINITY;
   /** When the exchange was given, and when its current phase began or its last byte came. */
   #givenAt: Seconds = 0;
@@ -60,7 +54,7 @@ export class Connection implements ResponseSink, InflateSink {
 
   constructor(context: ConnectionContext) {
     this.#context = context;
-    this.#answer = new Answer(context.answers);
+    this.#reception = new Reception(context.answers, (progress) => this.#proceed(progress));
     const onread: OnReadOpts = {
       buffer: context.readBuffer,
       callback: (length) => {
@@ -92,8 +86,7 @@ export class Connection implements ResponseSink, InflateSink {
     this.#givenAt = givenAt;
     this.#activeAt = now;
     this.#written = false;
-    this.#parser.reset();
-    this.#answer.begin(exchange);
+    this.#reception.begin(exchange);
     if (this.#phase === 'idle') this.#send(exchange, body);
   }
 
@@ -130,41 +123,6 @@ export class Connection implements ResponseSink, InflateSink {
     if (now - this.#givenAt > timeouts.total) {
       this.#outOfTime(failure('timeout.total', `not over in ${timeouts.total} s`, this.#status));
     }
-  }
-
-  head(head: ResponseHead): void {
-    const exchange = this.#exchange;
-    if (exchange === null) return;
-    exchange.status = head.status;
-    exchange.serverDate = head.date;
-    this.#headReusable = head.reusable;
-    this.#keepAlive = head.keepAlive;
-    this.#answer.head(head);
-    const { contentEncoding } = head;
-    if (contentEncoding === '') return;
-    if (Inflation.knows(contentEncoding)) this.#inflation = new Inflation(contentEncoding, this);
-    else this.abort(failure('malformed', `content coding ${contentEncoding}`, head.status));
-  }
-
-  body(buffer: Buffer, start: number, end: number): void {
-    if (this.#inflation === null) this.#answer.body(buffer, start, end);
-    else this.#inflation.write(buffer.subarray(start, end), this.#answer.at);
-  }
-
-  inflated(bytes: Buffer, at: Seconds): void {
-    const readAt = this.#answer.at;
-    this.#answer.at = at;
-    this.#answer.body(bytes, 0, bytes.length);
-    this.#answer.at = readAt;
-    if (this.#answer.broken) this.#finish(false, at);
-  }
-
-  done(problem: string | null): void {
-    const exchange = this.#exchange;
-    if (exchange === null) return;
-    if (problem !== null) exchange.error ??= failure('malformed', problem, exchange.status);
-    this.#answer.complete();
-    this.#finish(this.#headReusable && !this.#dead, this.#activeAt);
   }
 
   get #status(): number | null {
@@ -206,26 +164,15 @@ export class Connection implements ResponseSink, InflateSink {
       exchange.firstByteAt = at;
     }
     this.#activeAt = at;
-    this.#answer.at = at;
     exchange.bytesReceived += length;
-    const parser = this.#parser;
-    const used = parser.feed(this.#context.readBuffer, length);
-    // It was aborted in the middle.
-    if (this.#exchange !== exchange) return;
-    if (used < 0) this.abort(failure('malformed', parser.problem, exchange.status));
-    else if (this.#answer.broken) this.#finish(false, at);
-    else if (parser.complete) this.#completed(used === length);
+    const progress = this.#reception.read(this.#context.readBuffer, length, at);
+    // Whoever took an output may have aborted it.
+    if (progress !== 'more' && this.#exchange === exchange) this.#proceed(progress);
   }
 
-  /** The message is at its end; `exactly`: the bytes that came are, too. */
-  #completed(exactly: boolean): void {
-    if (!exactly) this.#headReusable = false;
-    if (this.#inflation !== null) {
-      this.#inflation.finish();
-      return;
-    }
-    this.#answer.complete();
-    this.#finish(this.#headReusable, this.#activeAt);
+  #proceed(progress: Progress): void {
+    if (progress === 'over') this.#finish(this.#reception.reusable, this.#activeAt);
+    else if (progress === 'broken') this.#finish(false, this.#activeAt);
   }
 
   /** The peer closed, or the socket failed. */
@@ -240,34 +187,30 @@ export class Connection implements ResponseSink, InflateSink {
     }
     if (!first) return;
     if (this.#phase === 'waiting' && this.#used) {
-      const body = this.#body;
-      this.#release();
-      this.#socket.destroy();
-      this.#context.gone(this);
-      if (body !== null) this.#context.lost(exchange, body, this.#givenAt);
-    } else if (this.#parser.complete) {
-      // All of it is here, but not inflated yet.
-    } else if (this.#phase === 'answering' && error === null && this.#parser.untilClose) {
-      this.#completed(true);
-    } else if (this.#answer.settled) {
-      // All that counts was said, only the end of the message is missing.
-      this.#completed(false);
-    } else {
-      const phase = this.#phase === 'idle' ? 'waiting' : this.#phase;
-      this.abort(
-        error === null
-          ? closedFailure(phase, exchange.status)
-          : socketFailure(error, phase, exchange.status),
-      );
+      this.#lose(exchange);
+      return;
     }
+    const phase = this.#phase === 'idle' ? 'waiting' : this.#phase;
+    const progress = phase === 'answering' ? this.#reception.disconnected(error === null) : 'more';
+    if (progress !== 'more') this.#proceed(progress);
+    else if (error === null) this.abort(closedFailure(phase, exchange.status));
+    else this.abort(socketFailure(error, phase, exchange.status));
+  }
+
+  /** Gives the exchange back, to be sent again. */
+  #lose(exchange: Exchange): void {
+    const body = this.#body;
+    this.#release();
+    this.#socket.destroy();
+    this.#context.gone(this);
+    if (body !== null) this.#context.lost(exchange, body, this.#givenAt);
   }
 
   /** A stream that said that it is over, and then left the message open, is no failure; a status that is one needs no end. */
   #outOfTime(error: RequestError): void {
-    if (this.#answer.settled) {
-      this.#dead = true;
-      this.#completed(false);
-    } else this.abort(error);
+    const progress = this.#phase === 'answering' ? this.#reception.disconnected(false) : 'more';
+    if (progress === 'over') this.#proceed(progress);
+    else this.abort(error);
   }
 
   #finish(reusable: boolean, endedAt: Seconds): void {
@@ -282,10 +225,11 @@ export class Connection implements ResponseSink, InflateSink {
     this.#used = true;
     this.#phase = 'idle';
     if (kept) {
+      const { keepAlive } = this.#reception;
       this.#usableUntil =
-        this.#keepAlive === null
+        keepAlive === null
           ? Number.POSITIVE_INFINITY
-          : endedAt + Math.max(this.#keepAlive - KEEP_ALIVE_MARGIN, this.#keepAlive / 2);
+          : endedAt + Math.max(keepAlive - KEEP_ALIVE_MARGIN, keepAlive / 2);
     } else {
       this.close();
       this.#context.gone(this);
@@ -296,9 +240,7 @@ export class Connection implements ResponseSink, InflateSink {
   #release(): void {
     this.#exchange = null;
     this.#body = null;
-    this.#answer.release();
-    this.#inflation?.close();
-    this.#inflation = null;
+    this.#reception.release();
   }
 }
 
