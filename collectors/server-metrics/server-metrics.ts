@@ -18,18 +18,17 @@ import { PageReadings, metricsOf } from './page-samples.ts';
 
 /** Reads a server's Prometheus page while something else happens to it. */
 
-/** As often as vLLM and SGLang renew theirs. */
-export const SCRAPE_EVERY: Seconds = 1;
 /** A page that takes longer would be told of another moment; and a dead server must not hold up the end of a run. */
 const SCRAPE_LIMIT: Seconds = 2;
 const NAME = 'server-metrics';
 
 export interface ServerMetricsOptions {
-  readonly every?: Seconds;
+  /** From one reading to the next. */
+  readonly every: Seconds;
   readonly limit?: Seconds;
 }
 
-/** A page that is read before, during (once a second) and after a run. A slow or dead page is a gap. */
+/** A page that is read before, during and after a run. A slow or dead page is a gap. */
 export class ServerMetrics implements Collector<EndpointTarget> {
   readonly name: string = NAME;
   readonly #every: Seconds;
@@ -37,8 +36,8 @@ export class ServerMetrics implements Collector<EndpointTarget> {
   #before: Page | null = null;
   #source: PageSource | null = null;
 
-  constructor(options: ServerMetricsOptions = {}) {
-    this.#every = options.every ?? SCRAPE_EVERY;
+  constructor(options: ServerMetricsOptions) {
+    this.#every = options.every;
     this.#limit = options.limit ?? SCRAPE_LIMIT;
   }
 

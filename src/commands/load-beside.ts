@@ -30,7 +30,8 @@ interface Context {
 
 /** Finds and probes what is to be watched. Throws a TraceError when the process is not there. */
 export async function openBeside(settings: LoadSettings, context: Context): Promise<Beside> {
-  const page = settings.metricsUrl === null ? null : await openPage(settings.metricsUrl, context);
+  const page =
+    settings.metricsUrl === null ? null : await openPage(settings, settings.metricsUrl, context);
   const process = settings.attach === null ? null : await openProcess(settings, context);
   return {
     sources: [...(process?.sources ?? []), ...(page?.sources ?? [])],
@@ -75,11 +76,12 @@ async function openProcess(
 
 /** The first reading is made now: it is the one before the run, and says what there is. */
 async function openPage(
+  { metricsInterval }: LoadSettings,
   url: string,
   { screen }: Context,
 ): Promise<Pick<Beside, 'sources' | 'infos' | 'metrics' | 'engine'>> {
   const { ServerMetrics } = await import('../../collectors/server-metrics/server-metrics.ts');
-  const collector = new ServerMetrics();
+  const collector = new ServerMetrics({ every: metricsInterval });
   const target = { kind: 'endpoint', url } as const;
   const availability = await collector.probe(target);
   const { name, metrics, engine } = collector;

@@ -87,6 +87,7 @@ Judgement:
       --baseline <result>    compare with a recording or JSON result
       --attach <pid>         watch the server's process beside the run
       --metrics-url <url>    read the server's Prometheus page
+      --metrics-interval <time>   how often (default 1s)
 
 Result:
   -f, --format <format>      text (default), json, csv or junit

@@ -23,6 +23,8 @@ const DEFAULT_TIMEOUT: Seconds = 600;
 const DEFAULT_CONNECT_TIMEOUT: Seconds = 10;
 /** Most answers take less; what takes longer is counted as unfinished. */
 const DEFAULT_DRAIN: Seconds = 30;
+/** As often as vLLM and SGLang renew their pages. */
+const DEFAULT_METRICS_INTERVAL: Seconds = 1;
 const MOST_WORKERS = 64;
 const MOST_PARTS = 1000;
 
@@ -239,6 +241,7 @@ function parseSettings(
         : parseChoice(profile, GENAI_PROFILES, '--genai-profile'),
     attach: pid === null ? null : { pid: parsePid(pid) },
     metricsUrl: metricsUrl === null ? null : parseHttpUrl(metricsUrl, '--metrics-url'),
+    metricsInterval: values.duration('metrics-interval', 0.1, LONGEST) ?? DEFAULT_METRICS_INTERVAL,
     requestLog: log === null ? null : { path: log, overwrite: values.isSet('force') },
   };
 }

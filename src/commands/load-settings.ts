@@ -1,4 +1,4 @@
-import type { Finding, RecordingView } from '../core/types.ts';
+import type { Finding, RecordingView, Seconds } from '../core/types.ts';
 import type { LoadResult } from '../core/load-types.ts';
 import type { GenAiProfile } from '../core/semconv-genai.ts';
 import type { EngineBatch, EngineEvents } from '../load/contracts.ts';
@@ -16,6 +16,8 @@ export interface LoadSettings {
   readonly attach: { readonly pid: number } | null;
   /** The server's Prometheus page; null for none. */
   readonly metricsUrl: string | null;
+  /** From one reading of that page to the next. */
+  readonly metricsInterval: Seconds;
   /** File that gets one JSON line for each request, as it ends; null for none. A file that is there needs `--force`. */
   readonly requestLog: { readonly path: string; readonly overwrite: boolean } | null;
 }

@@ -62,6 +62,7 @@ const OPTIONS = {
   baseline: { type: 'string' },
   attach: { type: 'string' },
   'metrics-url': { type: 'string' },
+  'metrics-interval': { type: 'string' },
 
   format: { type: 'string', short: 'f' },
   json: { type: 'boolean' },

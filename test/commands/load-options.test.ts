@@ -294,6 +294,10 @@ describe('the rest', () => {
     expect(load('--attach 4312 --metrics-url http://h/metrics').settings).toMatchObject({
       attach: { pid: 4312 },
       metricsUrl: 'http://h/metrics',
+      metricsInterval: 1,
+    });
+    expect(load('--metrics-url http://h/m --metrics-interval 500ms').settings).toMatchObject({
+      metricsInterval: 0.5,
     });
     expect(load('--otlp-endpoint http://h:4318').settings.otlp).toMatchObject({ enabled: true });
   });

@@ -38,6 +38,7 @@ function settings(change: Partial<LoadSettings> = {}): LoadSettings {
     genaiProfile: 'stable',
     attach: null,
     metricsUrl: null,
+    metricsInterval: 0.05,
     requestLog: null,
     ...change,
   };

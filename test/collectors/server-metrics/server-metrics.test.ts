@@ -21,7 +21,7 @@ async function serve(answer: (nth: number) => PageBehaviour): Promise<PageServer
 /** Everything seen until the page was asked for so often, and once more after the end. */
 async function observe(
   server: PageServer,
-  { until, ...options }: ServerMetricsOptions & { readonly until: number },
+  { until, ...options }: Partial<ServerMetricsOptions> & { readonly until: number },
 ): Promise<readonly Observation[]> {
   const collector = new ServerMetrics({ every: 0.01, ...options });
   const target = { kind: 'endpoint', url: server.url } as const;
@@ -90,7 +90,7 @@ it('leaves out counters that stand still, but for the first and the last page', 
 
 it('knows unit, instrument and engine of what it has probed', async () => {
   const server = await serve(() => ({ page: page(0, 0) }));
-  const collector = new ServerMetrics();
+  const collector = new ServerMetrics({ every: 1 });
   expect(collector.engine).toBeNull();
   const availability = await collector.probe({ kind: 'endpoint', url: server.url });
   expect(availability).toEqual({ available: true, detail: '8 series' });
@@ -130,7 +130,10 @@ it.each([
   [{ page: `m 1\n# ${'x'.repeat(9 * 1024 * 1024)}\n` }, /more than 8388608 bytes/],
 ] as const)('says before the run why there is nothing to be read (%#)', async (answer, reason) => {
   const server = await serve(() => answer);
-  const availability = await new ServerMetrics().probe({ kind: 'endpoint', url: server.url });
+  const availability = await new ServerMetrics({ every: 1 }).probe({
+    kind: 'endpoint',
+    url: server.url,
+  });
   expect(availability).toMatchObject({
     available: false,
     reason: expect.stringMatching(reason) as unknown,
@@ -140,7 +143,10 @@ it.each([
 it('says so when nothing listens', async () => {
   const server = await startPageServer(() => ({ status: 200 }));
   await server.close();
-  const availability = await new ServerMetrics().probe({ kind: 'endpoint', url: server.url });
+  const availability = await new ServerMetrics({ every: 1 }).probe({
+    kind: 'endpoint',
+    url: server.url,
+  });
   expect(availability).toMatchObject({ available: false, reason: 'ECONNREFUSED' });
 });
 
