@@ -4,7 +4,7 @@ import { LOAD_QUANTILES, type LatencyStatistic } from './load-rates.ts';
 import { LATENCY_KEYS, type LatencyKey, type LoadResult, type StageResult } from './load-types.ts';
 import type { HistogramBuckets, Ratio, Seconds } from './types.ts';
 
-/** What the load generator cannot vouch for, and whether it was itself the limit. docs/detectors.md explains the numbers. */
+/** What the load generator cannot vouch for, and whether it was itself the limit. docs/load-rules.md explains the numbers. */
 
 /**
  * A number is marked when the client's own delay may account for more than this much of it. Half of what people act on (10 %); the clients of
@@ -19,7 +19,7 @@ const TOLERANCE_FLOOR: Seconds = 0.0001;
  */
 const MISSED: Ratio = 0.05;
 /**
- * The result is about the client when so much of a median may be its own doing. In the study (docs/detectors.md) saturated clients had a TTFT p50
+ * The result is about the client when so much of a median may be its own doing. In the study (docs/load-rules.md) saturated clients had a TTFT p50
  * that was 19 to 87 % wrong, the fast ones at the edge of their core 7 to 8 %; gaps of saturated ones had a p50 of 0.0 instead of 5 ms, 100 %.
  * Between outputs late reads cancel out in the middle, and the bound does not know that. Single numbers are marked much earlier.
  */
