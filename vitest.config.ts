@@ -74,7 +74,7 @@ export default defineConfig({
             ...RELEASES,
             ...(process.env['TRACEWRIGHT_SERVERS'] === '1'
               ? []
-              : ['test/e2e/real-servers.test.ts']),
+              : ['test/e2e/real-servers.test.ts', 'test/e2e/load-servers.test.ts']),
             ...(process.env['TRACEWRIGHT_JAEGER'] === '1' ? [] : ['test/e2e/jaeger.test.ts']),
           ],
           fileParallelism: false,

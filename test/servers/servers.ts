@@ -49,9 +49,11 @@ export async function startGunicorn(
   return { ...server, workers };
 }
 
-export async function startLlama(): Promise<Server> {
+/** Four slots of 2,048 tokens; with `/metrics`. On a free port unless one is named. */
+export async function startLlama(port = 0): Promise<Server> {
   const { program, libraries, model } = await llamaServer();
-  const flags = ['--host', '127.0.0.1', '--port', '0', '--alias', 'tiny', '--offline', '--no-ui'];
+  const where = ['--host', '127.0.0.1', '--port', String(port)];
+  const flags = [...where, '--alias', 'tiny', '--offline', '--no-ui', '--metrics'];
   const size = ['-ngl', '0', '-t', '1', '-tb', '1', '-np', '4', '-c', '8192'];
   return start({
     command: [program, '-m', model, ...flags, ...size],
