@@ -30,8 +30,8 @@ const EMPTY = Buffer.alloc(0);
 
 /**
  * Server-sent events by the standard (HTML Living Standard, 9.2.6), from bytes cut anywhere: lines end in LF, CR or CRLF, a byte order mark may
- * lead, comments and unknown fields are passed over, data lines add up. Beyond it: an `event: error` without data is an event too (Dynamo sends
- * its message as a comment), because nothing else would tell of the error.
+ * lead, comments and unknown fields are passed over, data lines add up. Beyond it, because nothing else would tell of the error: an
+ * `event: error` without data is an event too (Dynamo sends its message as a comment), and so is a field `error` (older llama.cpp).
  */
 export class SseParser {
   readonly #sink: EventSink;
@@ -173,7 +173,11 @@ export class SseParser {
       this.#block.dataEnd = end;
       return;
     }
-    if (name === 'event') this.#type = buffer.toString('utf8', value, Math.min(end, value + 200));
+    if (name === 'error') {
+      this.#type = name;
+      this.#comment = buffer.toString('utf8', value, Math.min(end, value + 300));
+    } else if (name === 'event')
+      this.#type = buffer.toString('utf8', value, Math.min(end, value + 200));
     else if (name !== 'id' && name !== 'retry' && this.strange === '') {
       this.strange = buffer.toString('utf8', start, Math.min(end, start + 300));
     }

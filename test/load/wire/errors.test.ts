@@ -128,6 +128,11 @@ describe('an answer that is no success', () => {
       [streamed(`${started}event: error\n: boom\n\n`)],
     ],
     [
+      'an error in a field of its own',
+      'error_event',
+      [streamed(`${started}error: {"code":500,"message":"boom"}\n\n`)],
+    ],
+    [
       'an error in place of the stream',
       'error_event',
       [streamed(sse({ error: { message: 'boom' } }, '[DONE]'))],

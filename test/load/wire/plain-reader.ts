@@ -35,6 +35,7 @@ export function plainEvents(bytes: Buffer): { events: PlainEvent[]; unfinished: 
     } else if (name === '') comment = value;
     else if (name === 'data') data.push(value);
     else if (name === 'event') type = value;
+    else if (name === 'error') [type, comment] = [name, value];
   }
   const lastData = /^data: ?(.*)$/s.exec(rest)?.[1];
   if (rest !== '') data = data.length === 0 && lastData !== undefined ? [lastData] : [];
