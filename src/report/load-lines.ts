@@ -142,6 +142,11 @@ function behindText({ label, behind, trend, handled }: StageSaturation): string 
 export function partLines(result: LoadResult): NumberLine[] {
   const { expected, present } = result.parts;
   if (expected < 2) return [];
+  const [own] = present;
+  if (own !== undefined && present.length === 1) {
+    const text = `part ${own.index + 1} of ${expected}, on ${outside(own.host, 40)}; trace load merge joins them`;
+    return [{ label: 'part', text }];
+  }
   const missing = missingParts(result).map((index) => index + 1);
   const hosts = present.map(
     ({ index, host, complete }) =>

@@ -2,29 +2,22 @@ import type { ClientLimits } from '../core/load-client.ts';
 import { ratesOf } from '../core/load-rates.ts';
 import type { Saturation } from '../core/load-saturation.ts';
 import { formatCount, formatSeconds } from './format.ts';
-import { outside } from './layout.ts';
 import type { LoadReport } from './load-report.ts';
 import { remedyText } from './load-verdict.ts';
 
-/** What to do after a run, most important first. */
+/** What to do after a run, most important first; what a finding's remedy says already is not said again. */
 export function nextSteps(
   report: LoadReport,
   limits: ClientLimits,
   saturation: Saturation,
 ): readonly string[] {
   const steps: string[] = [];
-  if (limits.remedy !== null) steps.push(remedyText(limits.remedy));
-  const { errors } = report.load.total.requests;
-  if ((errors['http.429'] ?? 0) > 0) {
-    steps.push('the server limits what it takes (429): ask for less, or raise its limit');
-  }
-  if (errors.refused !== undefined && report.load.total.requests.ok === 0) {
-    steps.push(
-      `nothing listens at ${outside(report.load.url, 200)}: start the server, or name another`,
-    );
+  const found = new Set(report.findings.map((finding) => finding.kind));
+  if (limits.remedy !== null && !found.has('client-saturated')) {
+    steps.push(remedyText(limits.remedy));
   }
   const behind = saturation.stages.find((stage) => stage.behind !== null);
-  if (behind?.handled !== null && behind !== undefined && saturation.sweep === 'none') {
+  if (behind !== undefined && behind.handled !== null && saturation.sweep === 'none') {
     steps.push(
       `latencies of a queue that grows depend on how long the run is: ask for less than ${formatCount(behind.handled)} req/s`,
     );

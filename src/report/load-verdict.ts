@@ -36,7 +36,7 @@ export function loadVerdict(
   if (doubtful !== undefined) {
     return unsure('CANNOT TELL', thresholdText(doubtful) + more(unknown.length - 1));
   }
-  if (isPartial(load))
+  if (lacksParts(load))
     return unsure('PARTIAL', `${partialText(report)}; of the rest: ${howItWent(report)}`);
   if (load.interrupted) return unsure('INTERRUPTED', howItWent(report));
   const [stage] = behind;
@@ -50,6 +50,12 @@ export function loadVerdict(
   const knee =
     saturation.knee === null ? '' : `; the knee is at ${outside(saturation.knee.label, 40)}`;
   return { word: 'Answered', tone: 'good', sentence: howItWent(report) + knee };
+}
+
+/** Of one machine's own report the other parts are not missing: they are not to be there. */
+function lacksParts(load: LoadReport['load']): boolean {
+  const isOwn = load.parts.present.length === 1;
+  return isOwn ? load.parts.present.some((one) => !one.complete) : isPartial(load);
 }
 
 function bad(word: string, sentence: string): Verdict {
@@ -71,7 +77,7 @@ function whereOf(reason: ClientReason, { stages }: LoadReport['load']): string {
 function partialText({ load }: LoadReport): string {
   const missing = missingParts(load).map((index) => index + 1);
   const cut = load.parts.present.filter((part) => !part.complete).map((part) => part.index + 1);
-  if (load.parts.expected === 1) return 'the run was killed before its end';
+  if (load.parts.present.length === 1) return 'the run was killed before its end';
   const parts = [
     missing.length === 0 ? '' : `${part(missing)} of ${load.parts.expected} missing`,
     cut.length === 0 ? '' : `${part(cut)} cut short`,

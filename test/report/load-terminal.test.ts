@@ -143,6 +143,16 @@ describe('the rest', () => {
     expect(text).toContain('part 3 began 0 ms after the first by its own clock');
   });
 
+  it('of one part alone does not miss the others', () => {
+    expect(first(shown(part(1)))).toMatch(/^Answered: /);
+    expect(shown(part(1))).toMatch(
+      /^part +part 2 of 3, on client-1; trace load merge joins them$/m,
+    );
+    expect(first(shown(part(1, false)))).toMatch(
+      /^PARTIAL: the run was killed before its end; of the/,
+    );
+  });
+
   it('sets a baseline beside the run', () => {
     const slower: LoadResult = loadResult([
       {
