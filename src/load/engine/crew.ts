@@ -67,6 +67,7 @@ export class Crew implements RunningLoad {
       // Before the first stage a worker is still loading its modules.
       if (this.#stage >= 0) this.#tell({ kind: 'ping', at: monotonicNow() });
     }, PING_EVERY * 1e3);
+    ping.unref();
     this.#timers.add(ping);
   }
 
