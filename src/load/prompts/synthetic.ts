@@ -32,15 +32,31 @@ function length(mean: number, deviation: number, spread: () => number): number {
   return deviation === 0 ? mean : Math.max(1, Math.round(mean + deviation * spread()));
 }
 
+/** The words as bytes, a space before each; copying them is three times as fast as putting strings together. */
+const BYTES: readonly Uint8Array[] = WORDS.map((word) =>
+  Uint8Array.from(Buffer.from(` ${word}`, 'latin1')),
+);
+const LONGEST = Math.max(...BYTES.map((bytes) => bytes.length));
+/** A number from 0 to 1 has 53 random bits: five words of ten bits. */
+const WORDS_A_NUMBER = 5;
+let scratch: Buffer = Buffer.alloc(64 * 1024);
+
 /** `count` words, one token each for most vocabularies. */
 export function words(seed: number, stream: number, index: number, count: number): string {
   const random = randomOf(seed, stream, index);
-  let text = '';
+  if (scratch.length < count * LONGEST) scratch = Buffer.alloc(count * LONGEST);
+  let at = 0;
+  let bits = 0;
   for (let i = 0; i < count; i++) {
-    const word = WORDS[pick(random, WORDS.length)] ?? '';
-    text = text === '' ? word : `${text} ${word}`;
+    if (i % WORDS_A_NUMBER === 0) bits = random.uniform();
+    bits *= WORDS.length;
+    const which = Math.floor(bits);
+    bits -= which;
+    const bytes = BYTES[which];
+    if (bytes === undefined) continue;
+    for (let j = 0; j < bytes.length; j++) scratch[at++] = bytes[j] ?? 0;
   }
-  return text;
+  return scratch.toString('latin1', 1, Math.max(1, at));
 }
 
 /** Prefixes that were used last: making one anew for each request would cost as much as the rest of it. */
