@@ -5,7 +5,7 @@ import type { EngineBatch } from '../contracts.ts';
 import { CourseTally } from './course.ts';
 import { HistogramSum } from './histogram-sum.ts';
 import { meetsObjectives } from '../../core/load-request.ts';
-import { emptyTokens, emptyWindow, type TokenCounts, type WindowCounts } from './window.ts';
+import { count, emptyTokens, emptyWindow, type TokenCounts, type WindowCounts } from './window.ts';
 
 /** What a stage is, before anything was sent. */
 export interface StageMeta {
@@ -236,19 +236,6 @@ interface WorkerTally {
   /** CPU seconds, and the seconds they were counted over. */
   core: Seconds;
   coreSeconds: Seconds;
-}
-
-function count(into: WindowCounts, record: RequestRecord, met: boolean): void {
-  if (record.error?.class === 'unfinished') return;
-  if (record.error !== null) {
-    into.failed++;
-    return;
-  }
-  into.ok++;
-  into.inputTokens += record.inputTokens ?? 0;
-  into.outputTokens += record.outputTokens ?? record.outputs;
-  into.events += record.outputs;
-  if (met) into.met++;
 }
 
 function increment<K>(counts: Map<K, number>, key: K): void {
