@@ -75,12 +75,18 @@ function loadText({ stages }: LoadOptions): string {
 
 function promptText({ prompts, stream, endpoint }: LoadOptions): string {
   const classes = prompts.classes.map(({ name, weight, prompts: one }) => {
-    const share = prompts.classes.length === 1 ? '' : `${weight} x ${printable(name, 40)}: `;
-    return `${share}${classText(one)}`;
+    const share = prompts.classes.length === 1 ? '' : `${weight} x `;
+    const called = share === '' || namesItself(name, one) ? '' : `${printable(name, 40)}: `;
+    return `${share}${called}${classText(one)}`;
   });
   const turns = prompts.turns === 1 ? '' : `, ${prompts.turns} turns a conversation`;
   const whole = stream || endpoint.api === 'embeddings' ? '' : ', not streamed';
   return `${classes.join('; ')}${turns}${whole}`;
+}
+
+/** A class that nobody named is called by what it is. */
+function namesItself(name: string, prompts: PromptClass['prompts']): boolean {
+  return prompts.kind === 'file' ? prompts.path.endsWith(name) : name.includes('=');
 }
 
 function classText(prompts: PromptClass['prompts']): string {

@@ -114,7 +114,7 @@ export function parseLoadOptions(
     stream: !isEmbedding && !values.isSet('no-stream'),
     ignoreEos: values.isSet('ignore-eos'),
     extraBody: values.texts('extra-body'),
-    warmup: parseWarmup(values.text('warmup')),
+    warmup: parseWarmup(values),
     timeouts: {
       connect: values.duration('connect-timeout', 0.001, LONGEST) ?? DEFAULT_CONNECT_TIMEOUT,
       firstByte: values.duration('first-byte-timeout', 0.001, LONGEST),
@@ -157,8 +157,10 @@ function splitPositionals(
   return { url, goodput: positionals.filter(isGoodput) };
 }
 
-function parseWarmup(text: string | null): LoadPlan['warmup'] {
-  if (text === null) return { requests: 1 };
+function parseWarmup(values: LoadValues): LoadPlan['warmup'] {
+  const text = values.text('warmup');
+  // The first request of a replay is one of the data.
+  if (text === null) return values.has('replay') ? null : { requests: 1 };
   if (/^0+[a-z]*$/.test(text)) return null;
   if (/^\d+$/.test(text)) return { requests: Math.min(Number(text), MOST_REQUESTS) };
   const bounds = { least: 0, most: LONGEST };

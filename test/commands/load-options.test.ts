@@ -263,6 +263,7 @@ describe('the rest', () => {
     expect(load('--warmup 5').warmup).toEqual({ requests: 5 });
     expect(load('--warmup 10s').warmup).toEqual({ duration: 10 });
     expect(load('--warmup 0').warmup).toBeNull();
+    expect(load('--replay a.jsonl').warmup).toBeNull();
   });
 
   it('reads objectives', () => {
