@@ -76,6 +76,8 @@ export default defineConfig({
               ? []
               : ['test/e2e/real-servers.test.ts', 'test/e2e/load-servers.test.ts']),
             ...(process.env['TRACEWRIGHT_JAEGER'] === '1' ? [] : ['test/e2e/jaeger.test.ts']),
+            // `npm run test:vllm` alone: 6 GB.
+            ...(process.env['TRACEWRIGHT_VLLM'] === '1' ? [] : ['test/e2e/load-vllm.test.ts']),
           ],
           fileParallelism: false,
           maxWorkers: 1,
