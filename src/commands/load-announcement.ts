@@ -1,5 +1,6 @@
 import { printable } from '../core/text.ts';
 import type { PromptClass } from '../load/plan.ts';
+import { SCHEMA_VERSION } from '../report/report.ts';
 import { formatCount, formatSeconds } from '../report/format.ts';
 import type { LoadExtent } from './load-extent.ts';
 import type { LoadOptions } from './load-options.ts';
@@ -33,6 +34,47 @@ export function announcementLines(
     { label: 'in all', text: totalText(options, extent) },
   ];
   return lines.map(({ label, text }) => `${label.padEnd(LABEL_WIDTH)} ${text}`);
+}
+
+/** The same as one JSON document. Nothing in it is a secret: no header, no key, no value of a query, no body. */
+export function announcementDocument(
+  options: LoadOptions,
+  extent: LoadExtent,
+  concerns: readonly string[],
+): string {
+  const { endpoint, stages, prompts, model, stream } = options;
+  return `${JSON.stringify(
+    {
+      schema_version: SCHEMA_VERSION,
+      command: 'load',
+      dry_run: true,
+      url: endpoint.shown,
+      api: endpoint.api,
+      model,
+      streaming: stream,
+      stages: stages.map(({ label, arrival, duration, requests, maxConcurrency }) => ({
+        label,
+        kind: arrival.kind,
+        duration_s: duration,
+        requests,
+        max_concurrency: maxConcurrency,
+      })),
+      prompts: prompts.classes.map((one) => ({
+        name: one.name,
+        weight: one.weight,
+        text: classText(one.prompts),
+      })),
+      turns: prompts.turns,
+      requests: extent.requests,
+      streams: Number.isFinite(extent.streams) ? extent.streams : null,
+      duration_s: extent.seconds,
+      input_tokens: extent.inputTokens,
+      output_tokens: extent.outputTokens,
+      needs_yes: concerns,
+    },
+    null,
+    2,
+  )}\n`;
 }
 
 /** One line of the same, for the beginning of a run that needs no confirmation. */

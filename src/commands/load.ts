@@ -1,6 +1,6 @@
 import { EXIT, type ExitCode } from '../core/exit-code.ts';
-import type { Command, CommandContext, Environment } from './command.ts';
-import { announcement, announcementLines } from './load-announcement.ts';
+import type { Command, CommandContext } from './command.ts';
+import { announcement, announcementDocument, announcementLines } from './load-announcement.ts';
 import { extentOf } from './load-extent.ts';
 import { lengthNotes } from './load-lengths.ts';
 import { parseLoadOptions } from './load-options.ts';
@@ -32,7 +32,15 @@ async function run({ values, positionals, environment }: CommandContext): Promis
   const extent = extentOf(options);
   const lines = announcementLines(options, extent, options.model);
   const found = await concerns(options, extent);
-  if (options.dryRun) return showPlan([...lines, ...found.map(needsYes)], environment);
+  if (options.dryRun) {
+    const isJson = options.result.format === 'json';
+    environment.stdout.write(
+      isJson
+        ? announcementDocument(options, extent, found)
+        : `${[...lines, ...found.map(needsYes)].join('\n')}\n`,
+    );
+    return EXIT.ok;
+  }
   if (found.length > 0) {
     screen.announce(lines);
     if (!options.isConfirmed) throw unconfirmed(found);
@@ -59,10 +67,4 @@ async function run({ values, positionals, environment }: CommandContext): Promis
 
 function needsYes(concern: string): string {
   return `needs --yes: ${concern}`;
-}
-
-/** `--dry-run`: the plan is the result. */
-function showPlan(lines: readonly string[], { stdout }: Environment): ExitCode {
-  stdout.write(`${lines.join('\n')}\n`);
-  return EXIT.ok;
 }

@@ -1,6 +1,9 @@
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { parseCommandLine } from '../../src/commands/command-line.ts';
 import { type LoadOptions, parseLoadOptions } from '../../src/commands/load-options.ts';
+import { PEER_FLAGS } from '../../src/commands/load-peer-flags.ts';
 import { loadUsage } from '../../src/commands/load-usage.ts';
 import { words } from '../docs.ts';
 
@@ -301,6 +304,36 @@ describe('the rest', () => {
       metricsInterval: 0.5,
     });
     expect(load('--otlp-endpoint http://h:4318').settings.otlp).toMatchObject({ enabled: true });
+  });
+});
+
+describe("other tools' flags", () => {
+  it('are none of ours, each there once, and lead to one of ours', () => {
+    const names = PEER_FLAGS.map(({ flag }) => flag);
+    expect(new Set(names).size).toBe(names.length);
+    expect(names.filter((name) => Object.hasOwn(loadUsage.options, name))).toEqual([]);
+    // What several flags say together is put together afterwards.
+    const together = new Set(
+      'path host port stream rate-type data conversations fixed-schedule extra-inputs goodput range-ratio ramp-from ramp-to'.split(
+        ' ',
+      ),
+    );
+    const targets = PEER_FLAGS.flatMap(({ is }) => (is.kind === 'alias' ? [is.flag] : []));
+    expect(
+      targets.filter((name) => !together.has(name) && !Object.hasOwn(loadUsage.options, name)),
+    ).toEqual([]);
+  });
+
+  it('in the table of the documentation are understood', () => {
+    const page = readFileSync(join(import.meta.dirname, '..', '..', 'docs', 'load.md'), 'utf8');
+    const table = page.split('## Flags of other tools')[1] ?? '';
+    const named = [...table.matchAll(/--[a-z][a-z-]*/g)].map(([flag]) => flag.slice(2));
+    const known = new Set([
+      ...Object.keys(loadUsage.options),
+      ...PEER_FLAGS.map(({ flag }) => flag),
+    ]);
+    expect(named.length).toBeGreaterThan(60);
+    expect(named.filter((flag) => !known.has(flag))).toEqual([]);
   });
 });
 

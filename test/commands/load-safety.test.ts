@@ -88,6 +88,20 @@ describe('--dry-run', () => {
     );
   });
 
+  it('prints one JSON document with --json, without a secret', async () => {
+    const url = 'http://u:p4ss@192.0.2.1/v1?key=s3cret';
+    const { code, out } = await load(url, '-m', 'x', '-r', '2', '--dry-run', '--json');
+    expect(code).toBe(0);
+    expect(JSON.parse(out)).toMatchObject({
+      url: 'http://192.0.2.1/v1/chat/completions?key',
+      model: 'x',
+      stages: [{ label: '2 req/s', kind: 'open', duration_s: 30 }],
+      requests: 60,
+      needs_yes: ['192.0.2.1 is a public address'],
+    });
+    expect(out).not.toMatch(/p4ss|s3cret/);
+  });
+
   it('says what it would need', async () => {
     const { code, out } = await load('http://192.0.2.1', '-m', 'x', '-n', '10', '--dry-run');
     expect(code).toBe(0);

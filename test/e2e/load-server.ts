@@ -1,5 +1,4 @@
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import { once } from 'node:events';
 
 /** An OpenAI-compatible server for tests of the command: it answers what a test tells it to, and keeps what it was asked. */
@@ -19,7 +18,8 @@ const FIRST_MS = 5;
 const NEXT_MS = 2;
 const SLOW_FACTOR = 200;
 
-export async function startLoadServer(): Promise<LoadServer> {
+/** On a free port of the loopback, or on a unix socket. */
+export async function startLoadServer(socket?: string): Promise<LoadServer> {
   const state: LoadServer = {
     url: '',
     asked: [],
@@ -35,9 +35,11 @@ export async function startLoadServer(): Promise<LoadServer> {
   const server = createServer((request, response) => {
     void handle(request, response, state);
   });
-  server.listen(0, '127.0.0.1');
+  if (socket === undefined) server.listen(0, '127.0.0.1');
+  else server.listen(socket);
   await once(server, 'listening');
-  const { port } = server.address() as AddressInfo;
+  const address = server.address();
+  const port = typeof address === 'object' ? address?.port : undefined;
   return Object.assign(state, { url: `http://127.0.0.1:${port}` });
 }
 

@@ -156,6 +156,15 @@ describe('a run', () => {
     expect(second?.['messages']).toMatchObject([{}, { content: 'word word ' }, {}]);
   });
 
+  it('goes over a unix socket', async () => {
+    const socket = join(folder, 'server.sock');
+    const behind = await startLoadServer(socket);
+    const ended = await runCli(['load', '--unix', socket, ...SHORT, '--json'], { cwd: folder });
+    await behind.close();
+    expect(document(ended).load).toMatchObject({ model: 'tiny', requests: { ok: 20 } });
+    expect(behind.headers[0]).toMatchObject({ host: 'localhost' });
+  });
+
   it('is one of another tool, by its command line', async () => {
     const ended = await runCli(
       [
