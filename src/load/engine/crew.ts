@@ -126,7 +126,8 @@ export class Crew implements RunningLoad {
     const held = this.#members.reduce((sum, member) => sum + member.held, 0);
     const firstUnit = Math.max(this.#cells.next, ...this.#members.map(({ endUnit }) => endUnit));
     this.#cells.next = firstUnit;
-    this.#limitClaims(stage, held);
+    // Those of the first were limited before the workers began to make their first requests ready.
+    if (stage > 0) this.#limitClaims(stage, held);
     const soon = monotonicNow() + (this.#members.length > 1 ? LEAD : 0);
     this.#tell({ kind: 'stage', stage, at: Math.max(at, soon), firstUnit });
   }

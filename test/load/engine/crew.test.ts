@@ -104,6 +104,16 @@ describe('workers', () => {
     expect(claimed).toEqual([0, 1, 2, 3, 4, 5, 6, 7, 8, 9, null, null, null, null]);
   });
 
+  it('may have claimed before the first stage begins: what is claimed in all stays the same', () => {
+    const { a, ready } = crewOf(TWO);
+    const cells = new SharedCells(a.setup.cells);
+    cells.claim();
+    cells.claim();
+    ready();
+    const rest = Array.from({ length: 9 }, () => cells.claim());
+    expect(rest).toEqual([2, 3, 4, 5, 6, 7, 8, 9, null]);
+  });
+
   it('end a stage together: at the latest time, said once', async () => {
     const { crew, a, b, stages, ready } = crewOf(TWO);
     ready();
