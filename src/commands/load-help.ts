@@ -12,9 +12,9 @@ requests are counted and stay out of every latency. The report says how far the
 client itself can be trusted: what it was too slow to measure is marked, and a
 run that the client limited exits 6.
 
-<url> is the server (http://127.0.0.1:8000), its base (…/v1) or an endpoint
-(…/v1/chat/completions). Flags of vllm bench serve, AIPerf and GuideLLM are
-understood too; docs/load.md has the table.
+<url> is the server (http://127.0.0.1:8000), its base (https://host/v1) or an
+endpoint (https://host/v1/chat/completions). Flags of vllm bench serve, AIPerf
+and GuideLLM are understood too; docs/load.md has the table.
 
 Server:
   <url>, -u, --url <url>     where to

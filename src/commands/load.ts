@@ -1,12 +1,14 @@
 import { EXIT, type ExitCode } from '../core/exit-code.ts';
-import type { Command, CommandContext } from './command.ts';
+import type { LoadPlan } from '../load/plan.ts';
+import type { Command, CommandContext, Environment } from './command.ts';
 import { announcement, announcementDocument, announcementLines } from './load-announcement.ts';
-import { extentOf } from './load-extent.ts';
+import { extentOf, type LoadExtent } from './load-extent.ts';
 import { lengthNotes } from './load-lengths.ts';
-import { parseLoadOptions } from './load-options.ts';
+import { type LoadOptions, parseLoadOptions } from './load-options.ts';
 import { draftPlan } from './load-plan.ts';
 import { concerns, unconfirmed } from './load-safety.ts';
 import { LoadScreen } from './load-screen.ts';
+import type { LoadRun } from './load-settings.ts';
 import { loadUsage } from './load-usage.ts';
 
 /** `trace load`: decide what is sent, send it, report what came of it. */
@@ -30,41 +32,50 @@ async function run({ values, positionals, environment }: CommandContext): Promis
   const { checkPrompts } = await import('../load/prompts/prompts.ts');
   checkPrompts(draft.prompts);
   const extent = extentOf(options);
-  const lines = announcementLines(options, extent, options.model);
   const found = await concerns(options, extent);
   if (options.dryRun) {
-    const isJson = options.result.format === 'json';
-    environment.stdout.write(
-      isJson
-        ? announcementDocument(options, extent, found)
-        : `${[...lines, ...found.map(needsYes)].join('\n')}\n`,
-    );
+    environment.stdout.write(planText(options, extent, found));
     return EXIT.ok;
   }
   if (found.length > 0) {
-    screen.announce(lines);
+    screen.announce(announcementLines(options, extent, options.model));
     if (!options.isConfirmed) throw unconfirmed(found);
   }
   const { completePlan } = await import('./load-server.ts');
   const plan = await completePlan(draft, options);
   if (found.length === 0) screen.announce([announcement(options, plan.body.model)]);
+  const loaded = await send(plan, { options, environment, screen });
+  // What was said before is part of a later turn's prompt.
+  const notes = options.prompts.turns === 1 ? lengthNotes(extent, loaded.result.total) : [];
+  for (const note of notes) screen.note(note);
+  return judgement.conclude(loaded, {
+    surface: screen.surface(environment.stdout),
+    problems: screen.problems,
+  });
+}
+
+/** Runs the plan. One that it gave up itself was stopped by nobody. */
+async function send(
+  plan: LoadPlan,
+  context: {
+    readonly options: LoadOptions;
+    readonly environment: Environment;
+    readonly screen: LoadScreen;
+  },
+): Promise<LoadRun> {
+  const { options, environment, screen } = context;
   const { runLoad } = await import('./load-run.ts');
   const { giveUp } = screen;
   const loaded = await runLoad(plan, options.settings, {
     environment: giveUp.within(environment),
     screen,
   });
-  if (options.prompts.turns === 1) {
-    // What was said before is part of a later turn's prompt.
-    for (const note of lengthNotes(extent, loaded.result.total)) screen.note(note);
-  }
-  const run = giveUp.done ? { ...loaded, signal: null } : loaded;
-  return judgement.conclude(run, {
-    surface: screen.surface(environment.stdout),
-    problems: screen.problems,
-  });
+  return giveUp.done ? { ...loaded, signal: null } : loaded;
 }
 
-function needsYes(concern: string): string {
-  return `needs --yes: ${concern}`;
+/** `--dry-run`: the plan is the result. */
+function planText(options: LoadOptions, extent: LoadExtent, found: readonly string[]): string {
+  if (options.result.format === 'json') return announcementDocument(options, extent, found);
+  const lines = announcementLines(options, extent, options.model);
+  return `${[...lines, ...found.map((concern) => `needs --yes: ${concern}`)].join('\n')}\n`;
 }

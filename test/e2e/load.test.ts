@@ -297,6 +297,48 @@ describe('Ctrl-C', () => {
   });
 });
 
+describe('trace load merge', () => {
+  it('joins the recordings of three processes, one of which was killed, and says so', async () => {
+    const parts = [1, 2, 3].map((part) => {
+      const out = join(folder, `part-${part}`);
+      const flags = ['--run-id', 'together', '--part', `${part}/3`, '-o', out, '-q'];
+      // The last one would go on for ever.
+      const length = part === 3 ? ['-d', '10m'] : ['-n', '40'];
+      const run = startCli(
+        ['load', server.url, '-c', '2', ...length, '--isl', '8', '--osl', '4', ...flags],
+        { cwd: folder },
+      );
+      return { out, run };
+    });
+    const [first, second, lost] = parts;
+    if (first === undefined || second === undefined || lost === undefined) throw new Error('three');
+    await Promise.all([first.run.ended, second.run.ended]);
+    // A recording is written once a second.
+    await new Promise((resolve) => {
+      setTimeout(resolve, 2500);
+    });
+    lost.run.child.kill('SIGKILL');
+    await lost.run.ended;
+    const ended = await runCli(['load', 'merge', ...parts.map(({ out }) => out), '--json'], {
+      cwd: folder,
+    });
+    expect(ended.code).toBe(6);
+    expect(ended.stderr).toContain('the result is partial: part 3');
+    const { load: merged } = document(ended);
+    expect(merged.requests.ok).toBeGreaterThan(100);
+    expect(merged.latency['ttft']?.count).toBe(merged.requests.ok);
+    // No two machines sent the same.
+    const prompts = server.asked.map(({ messages }) => JSON.stringify(messages));
+    expect(new Set(prompts).size).toBe(prompts.length);
+    const without = await runCli(['load', 'merge', first.out, second.out, '--json'], {
+      cwd: folder,
+    });
+    expect(without.code).toBe(6);
+    expect(without.stderr).toContain('part 3 of 3 is not there');
+    expect(document(without).load.requests.ok).toBe(80);
+  });
+});
+
 async function until(holds: () => boolean): Promise<void> {
   while (!holds()) {
     await new Promise((resolve) => {
