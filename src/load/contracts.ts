@@ -30,8 +30,6 @@ export interface RequestSource {
 
 /** What the wire found out about one request: mutable, reused by the wire's caller, valid until it is sent with again. */
 export interface Exchange {
-  /** Set before sending. */
-  traceparent: string | null;
   /** An output came at `at`; the wire calls it for each output event, in order. Hot: 100,000 times a second. */
   onOutput: (at: Seconds) => void;
   /** It is over; everything below is final. Called exactly once for each `send`. */
@@ -61,8 +59,10 @@ export interface Exchange {
 
 /** Connections to one endpoint: kept alive, as many as there are requests under way. */
 export interface Wire {
-  /** Sends now, on a kept connection or a new one. Never throws; failures end the exchange. */
-  send(body: Buffer, exchange: Exchange): void;
+  /** The bytes of a request with this body: made ahead, so that a request that is due only has to be written. */
+  frame(body: Buffer, traceparent: string | null): Buffer;
+  /** Sends what `frame` made, now, on a kept connection or a new one. Never throws; failures end the exchange. */
+  send(bytes: Buffer, exchange: Exchange): void;
   /** Ends an exchange that is under way, with this error. */
   abort(exchange: Exchange, error: RequestError): void;
   /** How old bytes were when they were parsed, since the last call; for the client's health. */

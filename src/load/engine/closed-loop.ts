@@ -1,11 +1,10 @@
 import type { Seconds } from '../../core/types.ts';
-import type { PreparedRequest, RequestSource } from '../contracts.ts';
 import type { Alarm, Alarms } from './alarms.ts';
 import type { SharedCells } from './cells.ts';
 import { nextTurn } from './conversation.ts';
 import type { Slot, SlotOwner } from './slot.ts';
 import type { Loop, Sender, StageRun } from './stage-run.ts';
-import type { Supply } from './supply.ts';
+import type { Prepare, ReadyRequest, Supply } from './supply.ts';
 
 /**
  * A user whose request failed without a byte of an answer waits so long before the next: a server that is down would be asked ten thousand times
@@ -19,7 +18,7 @@ export class User implements SlotOwner {
   readonly #users: Users;
   isBusy = false;
   /** The turn that this one sends next. */
-  next: PreparedRequest | null = null;
+  next: ReadyRequest | null = null;
   alarm: Alarm | null = null;
 
   constructor(number: number, users: Users) {
@@ -62,7 +61,7 @@ export interface ClosedLoopParts {
   readonly sender: Sender;
   readonly users: Users;
   readonly supply: Supply;
-  readonly source: RequestSource;
+  readonly prepare: Prepare;
   readonly alarms: Alarms;
   readonly cells: SharedCells;
   readonly concurrency: number;
@@ -114,10 +113,10 @@ export class ClosedLoop implements Loop {
 
   /** A user's request is over, maybe one of the stage before. */
   ended(user: User, slot: Slot): void {
-    const { source, turns, thinkTime, concurrency } = this.#parts;
+    const { prepare, turns, thinkTime, concurrency } = this.#parts;
     if (!this.#isOpen || user.number >= concurrency) return;
     const at = slot.endedAt;
-    user.next = nextTurn(slot, source, turns);
+    user.next = nextTurn(slot, prepare, turns);
     const pause =
       slot.error !== null && slot.firstByteAt === null
         ? PAUSE_AFTER_FAILURE
@@ -151,8 +150,8 @@ export class ClosedLoop implements Loop {
   #free(user: User, at: Seconds): void {
     if (!this.#isOpen) return;
     const { stage, sender, supply, turns } = this.#parts;
-    const request = user.next ?? supply.peek();
-    if (request === null) {
+    const ready = user.next ?? supply.peek();
+    if (ready === null) {
       this.#isExhausted = true;
       if (turns === 1) sender.endSending(stage, stage.lastSentAt);
       return;
@@ -166,7 +165,7 @@ export class ClosedLoop implements Loop {
     user.next = null;
     user.isBusy = true;
     sender.send(stage, user, {
-      request,
+      ...ready,
       scheduledAt: at,
       readyAt: at,
       warmup: standing === 'warmup',

@@ -12,7 +12,7 @@ import { RecordPack } from './record-pack.ts';
 import { ServerClock } from './server-clock.ts';
 import { Slot, type SlotOwner } from './slot.ts';
 import { type DueRequest, type Loop, type Sender, StageRun } from './stage-run.ts';
-import { Supply } from './supply.ts';
+import { type Prepare, Supply } from './supply.ts';
 import { ReplayTimetable, SharedSchedule } from './timetable.ts';
 
 export interface DriverParts {
@@ -61,7 +61,7 @@ export class Driver implements Sender {
     this.#parts = parts;
     this.serverClock = new ServerClock(parts.wallOffset);
     this.#users = new Users(parts.worker, parts.workers);
-    this.#claimed = new Supply(parts.source, parts.plan.prompts.turns, () => parts.cells.claim());
+    this.#claimed = new Supply(this.#prepare, parts.plan.prompts.turns, () => parts.cells.claim());
   }
 
   /** The stage that began last. */
@@ -130,7 +130,7 @@ export class Driver implements Sender {
     stage.inFlight++;
     stage.lastSentAt = now;
     const slot = this.#take();
-    const { request, scheduledAt, readyAt, warmup } = due;
+    const { request, bytes, scheduledAt, readyAt, warmup } = due;
     slot.begin({
       stage,
       owner,
@@ -139,12 +139,14 @@ export class Driver implements Sender {
       scheduledAt,
       readyAt,
       dispatchedAt: now,
-      traceparent: this.#traceparent(request.index),
     });
-    wire.send(request.body, slot);
+    wire.send(bytes, slot);
   }
 
-  giveUp(stage: StageRun, { request, scheduledAt, warmup }: Omit<DueRequest, 'readyAt'>): void {
+  giveUp(
+    stage: StageRun,
+    { request, scheduledAt, warmup }: Omit<DueRequest, 'readyAt' | 'bytes'>,
+  ): void {
     const now = this.#parts.alarms.now();
     const slot = this.#take();
     slot.begin({
@@ -155,7 +157,6 @@ export class Driver implements Sender {
       scheduledAt,
       readyAt: now,
       dispatchedAt: now,
-      traceparent: null,
     });
     slot.error = NEVER_SENT;
     this.records.add(slot);
@@ -212,10 +213,11 @@ export class Driver implements Sender {
   }
 
   #openLoop(stage: StageRun, firstUnit: number): Loop {
-    const { plan, source, alarms, cells, worker, workers } = this.#parts;
+    const { plan, alarms, cells, worker, workers } = this.#parts;
+    const prepare = this.#prepare;
     const { turns, thinkTime } = plan.prompts;
     const { arrival, duration, requests, maxConcurrency } = stage.plan;
-    const common = { stage, sender: this, source, alarms, turns, thinkTime };
+    const common = { stage, sender: this, prepare, alarms, turns, thinkTime };
     if (arrival.kind === 'closed') {
       const { concurrency, rampUp } = arrival;
       const users = this.#users;
@@ -229,7 +231,7 @@ export class Driver implements Sender {
       });
     }
     let unit = firstUnit + worker - workers;
-    const supply = new Supply(source, turns, () => (unit += workers));
+    const supply = new Supply(prepare, turns, () => (unit += workers));
     const places =
       maxConcurrency === null ? Number.POSITIVE_INFINITY : share(maxConcurrency, worker, workers);
     const timetable =
@@ -273,15 +275,17 @@ export class Driver implements Sender {
     const { source, alarms } = this.#parts;
     this.#integrate(alarms.now());
     this.inFlight--;
-    stage.inFlight--;
+    if (source.wantsAnswers && slot.error === null) source.answered(request, slot.text);
+    // What follows is sent before this one is looked at.
+    owner?.ended(slot);
     this.records.add(slot);
     if (!slot.warmup) {
       stage.tally.sent(slot);
       if (slot.error === null) stage.tally.succeeded(slot);
     }
     this.serverClock.observe(slot);
-    if (source.wantsAnswers && slot.error === null) source.answered(request, slot.text);
-    owner?.ended(slot);
+    // Only now: a stage that has drained has handed over all of its requests.
+    stage.inFlight--;
     this.#release(slot);
     this.#checkDrained(stage);
   }
@@ -314,6 +318,14 @@ export class Driver implements Sender {
     }
   }
 
+  readonly #prepare: Prepare = (index) => {
+    const { source, wire } = this.#parts;
+    const request = source.prepare(index);
+    if (request === null) return null;
+    const bytes = wire.frame(request.body, this.#traceparent(index));
+    return { request: { ...request, body: NO_BODY }, bytes };
+  };
+
   #traceparent(index: number): string | null {
     const { trace, part } = this.#parts.plan;
     if (trace === null) return null;
@@ -322,6 +334,7 @@ export class Driver implements Sender {
   }
 }
 
+const NO_BODY = Buffer.alloc(0);
 const NOBODY: SlotOwner = { ended: () => undefined };
 
 function unfinished(detail: string): RequestError {

@@ -1,17 +1,17 @@
 import type { Seconds } from '../../core/types.ts';
-import type { PreparedRequest, RequestSource } from '../contracts.ts';
+import type { PreparedRequest } from '../contracts.ts';
 import type { Alarm, Alarms } from './alarms.ts';
 import { nextTurn } from './conversation.ts';
 import type { Slot, SlotOwner } from './slot.ts';
 import type { Loop, Sender, StageRun } from './stage-run.ts';
-import type { Supply } from './supply.ts';
+import type { Prepare, ReadyRequest, Supply } from './supply.ts';
 import type { Timetable } from './timetable.ts';
 
 export interface OpenLoopParts {
   readonly stage: StageRun;
   readonly sender: Sender;
   readonly supply: Supply;
-  readonly source: RequestSource;
+  readonly prepare: Prepare;
   readonly alarms: Alarms;
   readonly timetable: Timetable;
   /** More are never under way in this worker; infinity: no limit. */
@@ -22,9 +22,9 @@ export interface OpenLoopParts {
   readonly thinkTime: Seconds;
 }
 
-/** Due, and waiting for a place. `request` is null until it is taken from the supply, in this order. */
+/** Due, and waiting for a place. `ready` is null until it is taken from the supply, in this order. */
 interface Waiting {
-  readonly request: PreparedRequest | null;
+  readonly ready: ReadyRequest | null;
   readonly unit: number;
   readonly scheduledAt: Seconds;
   readonly warmup: boolean;
@@ -72,9 +72,9 @@ export class OpenLoop implements Loop, SlotOwner {
   abandon(): void {
     const { sender, stage, supply, turns } = this.#parts;
     supply.close();
-    for (const { request, unit, scheduledAt, warmup } of this.#queue.splice(this.#queueHead)) {
+    for (const { ready, unit, scheduledAt, warmup } of this.#queue.splice(this.#queueHead)) {
       sender.giveUp(stage, {
-        request: request ?? unknownRequest(unit * turns),
+        request: ready?.request ?? unknownRequest(unit * turns),
         scheduledAt,
         warmup,
       });
@@ -82,8 +82,8 @@ export class OpenLoop implements Loop, SlotOwner {
   }
 
   ended(slot: Slot): void {
-    const { source, turns, thinkTime } = this.#parts;
-    const next = this.#isOpen ? nextTurn(slot, source, turns) : null;
+    const { prepare, turns, thinkTime } = this.#parts;
+    const next = this.#isOpen ? nextTurn(slot, prepare, turns) : null;
     if (next === null) this.#conversations--;
     else this.#think(next, slot.endedAt + thinkTime, slot.warmup);
     this.#dispatch(slot.endedAt);
@@ -117,18 +117,19 @@ export class OpenLoop implements Loop, SlotOwner {
     }
     this.#conversations++;
     this.#enqueue({
-      request: timetable.request,
+      ready: timetable.request,
       unit: firstUnit + timetable.number,
       scheduledAt: at,
       warmup: timetable.isWarmup,
     });
   }
 
-  #think(request: PreparedRequest, at: Seconds, warmup: boolean): void {
+  #think(ready: ReadyRequest, at: Seconds, warmup: boolean): void {
     const { alarms, turns } = this.#parts;
     const alarm = alarms.set(at, () => {
       this.#thinking.delete(alarm);
-      this.#enqueue({ request, unit: Math.floor(request.index / turns), scheduledAt: at, warmup });
+      const unit = Math.floor(ready.request.index / turns);
+      this.#enqueue({ ready, unit, scheduledAt: at, warmup });
     });
     this.#thinking.add(alarm);
   }
@@ -150,15 +151,15 @@ export class OpenLoop implements Loop, SlotOwner {
     while (this.waiting > 0 && sender.inFlight < places) {
       const due = this.#queue[this.#queueHead];
       if (due === undefined) break;
-      const request = due.request ?? supply.take();
+      const ready = due.ready ?? supply.take();
       this.#queueHead++;
-      if (request === null) {
+      if (ready === null) {
         this.#conversations--;
         continue;
       }
       const { scheduledAt, warmup } = due;
       const readyAt = Math.max(scheduledAt, freeAt);
-      sender.send(stage, this, { request, scheduledAt, readyAt, warmup });
+      sender.send(stage, this, { ...ready, scheduledAt, readyAt, warmup });
     }
     if (this.#queueHead > 1024 || this.waiting === 0) {
       this.#queue.splice(0, this.#queueHead);

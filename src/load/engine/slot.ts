@@ -20,7 +20,6 @@ export interface SlotOwner {
  * buckets until the request has succeeded, because those of a failed one do not count.
  */
 export class Slot implements Exchange {
-  traceparent: string | null = null;
   startedAt: Seconds = 0;
   sentAt: Seconds = 0;
   connectedAt: Seconds | null = null;
@@ -76,7 +75,6 @@ export class Slot implements Exchange {
     readonly scheduledAt: Seconds;
     readonly readyAt: Seconds;
     readonly dispatchedAt: Seconds;
-    readonly traceparent: string | null;
   }): void {
     this.stage = of.stage;
     this.request = of.request;
@@ -85,7 +83,6 @@ export class Slot implements Exchange {
     this.scheduledAt = of.scheduledAt;
     this.readyAt = of.readyAt;
     this.dispatchedAt = of.dispatchedAt;
-    this.traceparent = of.traceparent;
     this.#clear();
   }
 

@@ -1,7 +1,7 @@
 import type { Seconds } from '../../core/types.ts';
-import type { PreparedRequest } from '../contracts.ts';
 import type { StagePlan } from '../plan.ts';
 import type { SlotOwner } from './slot.ts';
+import type { ReadyRequest } from './supply.ts';
 import { Tally } from './tally.ts';
 
 /** Decides when the requests of one stage are sent. */
@@ -23,15 +23,14 @@ export interface Sender {
   readonly inFlight: number;
   send(stage: StageRun, owner: SlotOwner, of: DueRequest): void;
   /** It was due and is never sent: recorded as unfinished. */
-  giveUp(stage: StageRun, of: Omit<DueRequest, 'readyAt'>): void;
+  giveUp(stage: StageRun, of: Omit<DueRequest, 'readyAt' | 'bytes'>): void;
   /** The first measured request of a warm-up by count is at hand. */
   measure(stage: StageRun, from: Seconds): void;
   /** Nothing new is to be sent; the window ends at `at`. */
   endSending(stage: StageRun, at: Seconds): void;
 }
 
-export interface DueRequest {
-  readonly request: PreparedRequest;
+export interface DueRequest extends ReadyRequest {
   readonly scheduledAt: Seconds;
   /** When nothing but the client kept it from being sent. */
   readonly readyAt: Seconds;

@@ -1,8 +1,7 @@
 import type { Seconds } from '../../core/types.ts';
-import type { PreparedRequest } from '../contracts.ts';
 import { Schedule, type ScheduleOptions } from './schedule.ts';
 import type { StageRun } from './stage-run.ts';
-import type { Supply } from './supply.ts';
+import type { ReadyRequest, Supply } from './supply.ts';
 
 /** When the requests of one worker are due, one after the other; times are from the beginning of the stage. */
 export interface Timetable {
@@ -14,7 +13,7 @@ export interface Timetable {
   readonly number: number;
   readonly isWarmup: boolean;
   /** The present one itself, where the data say when; else the loop takes the next from its supply when it sends it. */
-  readonly request: PreparedRequest | null;
+  readonly request: ReadyRequest | null;
   /** After {@link advance} said false: when the window ends, and whether that is a matter of time. */
   readonly end: { readonly at: Seconds; readonly timed: boolean };
 }
@@ -64,7 +63,7 @@ export class ReplayTimetable implements Timetable {
   at: Seconds = 0;
   number: number;
   isWarmup = false;
-  request: PreparedRequest | null = null;
+  request: ReadyRequest | null = null;
   readonly #stage: StageRun;
   readonly #supply: Supply;
   readonly #speed: number;
@@ -88,13 +87,13 @@ export class ReplayTimetable implements Timetable {
     this.number += this.#workers;
     this.request = null;
     if (plan.requests !== null && this.number >= warmupRequests + plan.requests) return false;
-    const request = this.#supply.take();
-    if (request === null) return false;
-    const at = Math.max(this.at, (request.due ?? 0) / this.#speed);
+    const ready = this.#supply.take();
+    if (ready === null) return false;
+    const at = Math.max(this.at, (ready.request.due ?? 0) / this.#speed);
     this.#isCut = plan.duration !== null && at >= lead + plan.duration;
     if (this.#isCut) return false;
     this.at = at;
-    this.request = request;
+    this.request = ready;
     this.isWarmup = this.number < warmupRequests || at < lead;
     return true;
   }

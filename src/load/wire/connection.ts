@@ -9,12 +9,10 @@ import type { Dialer } from './dialer.ts';
 import { failure, type Phase, socketFailure } from './failure.ts';
 import type { ReadLag } from './read-lag.ts';
 import { type Progress, Reception } from './reception.ts';
-import type { RequestBytes } from './request-bytes.ts';
 
 /** What all connections of a wire share. */
 export interface ConnectionContext {
   readonly dialer: Dialer;
-  readonly requests: RequestBytes;
   readonly answers: AnswerOptions;
   readonly readLag: ReadLag;
   /** Into which every socket of the thread reads: what is in it is gone at the next read. */
@@ -22,7 +20,7 @@ export interface ConnectionContext {
   /** Its exchange is over; `reusable` whether it can take another. It holds none any more. */
   readonly ended: (connection: Connection, exchange: Exchange, reusable: boolean) => void;
   /** A kept connection was closed before any byte of the answer: the exchange must be sent on a fresh one. */
-  readonly lost: (exchange: Exchange, body: Buffer, givenAt: Seconds) => void;
+  readonly lost: (exchange: Exchange, bytes: Buffer, givenAt: Seconds) => void;
   /** It cannot be used any more. */
   readonly gone: (connection: Connection) => void;
 }
@@ -36,7 +34,7 @@ export class Connection {
   readonly #reception: Reception;
   readonly #socket: Socket;
   #exchange: Exchange | null = null;
-  #body: Buffer | null = null;
+  #bytes: Buffer | null = null;
   #phase: Phase | 'idle' = 'connecting';
   /** Whether an answer came on it before. */
   #used = false;
@@ -80,14 +78,14 @@ export class Connection {
   }
 
   /** Takes an exchange: sends it now, or as soon as it is connected. `givenAt` is when the caller gave it, also if it was sent in vain before. */
-  begin(exchange: Exchange, body: Buffer, now: Seconds, givenAt: Seconds): void {
+  begin(exchange: Exchange, bytes: Buffer, now: Seconds, givenAt: Seconds): void {
     this.#exchange = exchange;
-    this.#body = body;
+    this.#bytes = bytes;
     this.#givenAt = givenAt;
     this.#activeAt = now;
     this.#written = false;
     this.#reception.begin(exchange);
-    if (this.#phase === 'idle') this.#send(exchange, body);
+    if (this.#phase === 'idle') this.#send(exchange, bytes);
   }
 
   /** Ends its exchange, and itself: the rest of the answer would come to the next one. */
@@ -132,13 +130,12 @@ export class Connection {
   #connected(): void {
     this.#phase = 'idle';
     const exchange = this.#exchange;
-    if (exchange === null || this.#body === null) return;
+    if (exchange === null || this.#bytes === null) return;
     exchange.connectedAt = monotonicNow();
-    this.#send(exchange, this.#body);
+    this.#send(exchange, this.#bytes);
   }
 
-  #send(exchange: Exchange, body: Buffer): void {
-    const bytes = this.#context.requests.of(body, exchange.traceparent);
+  #send(exchange: Exchange, bytes: Buffer): void {
     this.#phase = 'waiting';
     exchange.bytesSent += bytes.length;
     const startedAt = monotonicNow();
@@ -199,11 +196,11 @@ export class Connection {
 
   /** Gives the exchange back, to be sent again. */
   #lose(exchange: Exchange): void {
-    const body = this.#body;
+    const bytes = this.#bytes;
     this.#release();
     this.#socket.destroy();
     this.#context.gone(this);
-    if (body !== null) this.#context.lost(exchange, body, this.#givenAt);
+    if (bytes !== null) this.#context.lost(exchange, bytes, this.#givenAt);
   }
 
   /** A stream that said that it is over, and then left the message open, is no failure; a status that is one needs no end. */
@@ -239,7 +236,7 @@ export class Connection {
 
   #release(): void {
     this.#exchange = null;
-    this.#body = null;
+    this.#bytes = null;
     this.#reception.release();
   }
 }

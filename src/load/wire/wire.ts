@@ -22,6 +22,7 @@ class HttpWire implements Wire {
   readonly #options: WireOptions;
   readonly #readLag: ReadLag = new ReadLag();
   readonly #context: ConnectionContext;
+  readonly #requests: RequestBytes;
   /** Kept, without an exchange; the one used last is taken first, so that those too many grow old. */
   readonly #idle: Connection[] = [];
   readonly #active = new Map<Exchange, Connection>();
@@ -32,9 +33,9 @@ class HttpWire implements Wire {
   constructor(options: WireOptions) {
     this.#options = options;
     const { endpoint, streaming, keepText } = options;
+    this.#requests = new RequestBytes(endpoint, streaming);
     this.#context = {
       dialer: new Dialer(endpoint),
-      requests: new RequestBytes(endpoint, streaming),
       answers: { api: endpoint.api, streaming, keepText },
       readLag: this.#readLag,
       readBuffer: Buffer.allocUnsafeSlow(READ_BUFFER_BYTES),
@@ -43,14 +44,18 @@ class HttpWire implements Wire {
         if (reusable) this.#idle.push(connection);
         exchange.onEnd();
       },
-      lost: (exchange, body, givenAt) => this.#resend(exchange, body, givenAt),
+      lost: (exchange, bytes, givenAt) => this.#resend(exchange, bytes, givenAt),
       gone: (connection) => this.#forget(connection),
     };
     this.#timer = setInterval(() => this.#checkTimes(), checkInterval(options) * 1e3);
     this.#timer.unref();
   }
 
-  send(body: Buffer, exchange: Exchange): void {
+  frame(body: Buffer, traceparent: string | null): Buffer {
+    return this.#requests.of(body, traceparent);
+  }
+
+  send(bytes: Buffer, exchange: Exchange): void {
     clear(exchange);
     const now = monotonicNow();
     let connection = this.#idle.pop();
@@ -59,8 +64,8 @@ class HttpWire implements Wire {
       this.#all.delete(connection);
       connection = this.#idle.pop();
     }
-    if (connection === undefined) this.#beginFresh(exchange, body, now, now);
-    else this.#begin(connection, exchange, body, now, now);
+    if (connection === undefined) this.#beginFresh(exchange, bytes, now, now);
+    else this.#begin(connection, exchange, bytes, now, now);
   }
 
   abort(exchange: Exchange, error: RequestError): void {
@@ -83,15 +88,15 @@ class HttpWire implements Wire {
   #begin(
     connection: Connection,
     exchange: Exchange,
-    body: Buffer,
+    bytes: Buffer,
     now: Seconds,
     givenAt: Seconds,
   ): void {
     this.#active.set(exchange, connection);
-    connection.begin(exchange, body, now, givenAt);
+    connection.begin(exchange, bytes, now, givenAt);
   }
 
-  #beginFresh(exchange: Exchange, body: Buffer, now: Seconds, givenAt: Seconds): void {
+  #beginFresh(exchange: Exchange, bytes: Buffer, now: Seconds, givenAt: Seconds): void {
     let connection: Connection;
     try {
       connection = new Connection(this.#context);
@@ -107,13 +112,13 @@ class HttpWire implements Wire {
       return;
     }
     this.#all.add(connection);
-    this.#begin(connection, exchange, body, now, givenAt);
+    this.#begin(connection, exchange, bytes, now, givenAt);
   }
 
-  #resend(exchange: Exchange, body: Buffer, givenAt: Seconds): void {
+  #resend(exchange: Exchange, bytes: Buffer, givenAt: Seconds): void {
     if (this.#closed) return;
     exchange.resends++;
-    this.#beginFresh(exchange, body, monotonicNow(), givenAt);
+    this.#beginFresh(exchange, bytes, monotonicNow(), givenAt);
   }
 
   #forget(connection: Connection): void {

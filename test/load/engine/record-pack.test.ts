@@ -33,7 +33,6 @@ function slotOf(fields: Partial<Slot>, index = 5): Slot {
     scheduledAt: 10,
     readyAt: 10,
     dispatchedAt: 10.5,
-    traceparent: null,
   });
   return Object.assign(slot, fields);
 }

@@ -65,6 +65,10 @@ export class FakeWire implements Wire {
     this.#behave = behave;
   }
 
+  frame(body: Buffer): Buffer {
+    return body;
+  }
+
   send(body: Buffer, exchange: Exchange): void {
     const now = this.#alarms.now();
     const index = Number(body.toString());

@@ -272,7 +272,7 @@ describe('no answer', () => {
       keepText: false,
     });
     const exchange = new NotedExchange();
-    wire.send(Buffer.from('{}'), exchange);
+    wire.send(wire.frame(Buffer.from('{}'), null), exchange);
     expect(exchange.ends).toBe(0);
     wire.close();
   });
@@ -340,7 +340,7 @@ describe('no answer', () => {
       wire.abort(exchange, error);
       wire.abort(exchange, error);
     };
-    wire.send(Buffer.from('{}'), exchange);
+    wire.send(wire.frame(Buffer.from('{}'), null), exchange);
     await exchange.ended;
     expect(exchange).toMatchObject({ ends: 1, error: { class: 'unfinished' } });
     const next = ask(wire);

@@ -4,7 +4,6 @@ import type { Exchange, Wire } from '../../../src/load/contracts.ts';
 
 /** An exchange that notes its outputs. */
 export class NotedExchange implements Exchange {
-  traceparent: string | null = null;
   startedAt: Seconds = 0;
   sentAt: Seconds = 0;
   connectedAt: Seconds | null = null;
@@ -47,6 +46,6 @@ export class NotedExchange implements Exchange {
 /** Sends one request and waits for its end. */
 export function ask(wire: Wire, body: string | Buffer = '{}'): Promise<NotedExchange> {
   const exchange = new NotedExchange();
-  wire.send(Buffer.from(body), exchange);
+  wire.send(wire.frame(Buffer.from(body), null), exchange);
   return exchange.ended;
 }

@@ -31,11 +31,11 @@ describe('connections', () => {
     const done = new Promise<void>((resolve) => {
       exchange.onEnd = () => {
         expect(exchange.error).toBeNull();
-        if (left-- > 0) wire.send(Buffer.from('{}'), exchange);
+        if (left-- > 0) wire.send(wire.frame(Buffer.from('{}'), null), exchange);
         else resolve();
       };
     });
-    wire.send(Buffer.from('{}'), exchange);
+    wire.send(wire.frame(Buffer.from('{}'), null), exchange);
     await done;
     expect(server.connections()).toBe(1);
     expect(exchange.outputs).toHaveLength(102);
@@ -125,10 +125,10 @@ describe('a kept connection that ends without a byte of an answer', () => {
       exchange.onEnd = () => {
         expect(exchange.error).toBeNull();
         resends += exchange.resends;
-        if (--left > 0) wire.send(Buffer.from('{}'), exchange);
+        if (--left > 0) wire.send(wire.frame(Buffer.from('{}'), null), exchange);
         else resolve();
       };
-      wire.send(Buffer.from('{}'), exchange);
+      wire.send(wire.frame(Buffer.from('{}'), null), exchange);
     });
     expect(resends).toBeGreaterThan(0);
     expect(exchange.outputs).toHaveLength(100);
@@ -167,7 +167,7 @@ describe('the end of a wire', () => {
     const server = await serve(() => ['HANG']);
     const wire = wireTo(server);
     const exchange = new NotedExchange();
-    wire.send(Buffer.from('{}'), exchange);
+    wire.send(wire.frame(Buffer.from('{}'), null), exchange);
     await expect.poll(() => server.requests.length).toBe(1);
     wire.close();
     await sleep(50);

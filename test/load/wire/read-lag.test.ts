@@ -32,7 +32,7 @@ test('is as long as the client kept its own loop from reading', async () => {
   // Each output holds up the next one, which came meanwhile.
   for (const exchange of exchanges) {
     exchange.onOutput = () => spin(0.004);
-    wire.send(Buffer.from('{}'), exchange);
+    wire.send(wire.frame(Buffer.from('{}'), null), exchange);
   }
   await sleep(300);
   const lag = wire.drainReadLag();

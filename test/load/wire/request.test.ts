@@ -18,8 +18,8 @@ describe('requests', () => {
     };
     const wire = wireTo(server, { endpoint });
     const exchange = new NotedExchange();
-    exchange.traceparent = `00-${'1'.repeat(32)}-${'2'.repeat(16)}-01`;
-    wire.send(Buffer.from('"ä"'), exchange);
+    const traceparent = `00-${'1'.repeat(32)}-${'2'.repeat(16)}-01`;
+    wire.send(wire.frame(Buffer.from('"ä"'), traceparent), exchange);
     await exchange.ended;
     expect(server.requests[0]?.head.split('\r\n')).toEqual([
       'POST /v1/chat/completions HTTP/1.1',
