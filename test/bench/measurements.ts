@@ -25,8 +25,9 @@ Written by \`npm run bench\` and \`npm run soak\` (test/bench); each section say
 `,
   'benchmarks.md': `# Benchmarks
 
-trace beside other tools on the same targets. Written by \`npm run bench -- peers\` (test/bench/peers.bench.ts); each section says when,
-on which commit and from how many. Every tool is at the version under "What is compared" and is read as kindly as its output allows.
+trace beside other tools on the same targets. Written by \`npm run bench -- peers\` (test/bench/peers.bench.ts), the sections on load by
+\`npm run bench:load\` (test/bench/load) and \`npm run test:vllm\`; each says when, on which commit and from how many. Every tool is at the
+version under "What is compared" and is read as kindly as its output allows.
 What trace costs and finds by itself is in [measurements.md](measurements.md).
 `,
 } as const;

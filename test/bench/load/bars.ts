@@ -195,7 +195,7 @@ export function barTable(rows: readonly LoadRow[]): string {
       const [best] = known;
       if (best === undefined) return 'no peer measured';
       const sign = direction === 'at most' ? '≤' : '≥';
-      const verdict = isMet(best.value * factor) ? 'met' : '**missed**';
+      const verdict = value === null ? '–' : isMet(best.value * factor) ? 'met' : '**missed**';
       return `${sign} ${factor} × ${best.name} (${text(best.value)}): ${verdict}`;
     });
     const values = ours.map((row) => measure(row)).filter((one) => one !== null);

@@ -78,9 +78,11 @@ export async function measure(
     const row = await once(tool, scenario);
     const why = voidedBy(row, scenario);
     if (why === null) return row;
-    if (again > 0) return await measure(tool, scenario, again - 1);
-    return { ...names, failure: `void: ${why}` };
+    return await (again > 0
+      ? measure(tool, scenario, again - 1)
+      : { ...names, failure: `void: ${why}` });
   } catch (error) {
+    if (again > 0) return measure(tool, scenario, again - 1);
     return { ...names, failure: error instanceof Error ? error.message : String(error) };
   }
 }
@@ -172,7 +174,12 @@ interface Ended {
 
 function rowOf({ tool, scenario, log, reported, watching, startedAt }: Ended): LoadRow {
   const whole = answered(log).slice(reported.warmup);
-  if (whole.length < 10) throw new Error(`only ${whole.length} requests were answered`);
+  if (whole.length < 10) {
+    const outcomes = [...new Set(log.requests.map(({ outcome }) => outcome))].join(', ');
+    throw new Error(
+      `${whole.length} of ${log.requests.length} requests were answered: ${outcomes}`,
+    );
+  }
   const pairs = reported.seen === null ? [] : matched(log, reported.seen);
   const measured = reported.seen === null ? whole : pairs.map(({ truth }) => truth);
   const errors = ttftErrors(pairs);

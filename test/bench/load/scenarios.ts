@@ -9,6 +9,7 @@ export type ScenarioName =
   | '1,024 slow streams'
   | '1,024 fast streams'
   | '16 tokens a packet'
+  | '16 tokens a packet, short answers'
   | 'constant arrivals'
   | 'Poisson arrivals';
 
@@ -25,6 +26,7 @@ export interface Scenario {
 }
 
 const TOKENS = 64;
+const LONG_ANSWER = 512;
 const FAST: TruthSettings = { ttft: 20, itl: 5, jitter: 0.3, tokens: TOKENS };
 const SECONDS: Seconds = 5;
 
@@ -66,6 +68,15 @@ export const SCENARIOS: Readonly<Record<ScenarioName, Scenario>> = {
   },
   '16 tokens a packet': {
     name: '16 tokens a packet',
+    settings: { ttft: 0, itl: 0, tokens: LONG_ANSWER, tokensPerPacket: 16 },
+    load: closed(32),
+    tokens: LONG_ANSWER,
+    seconds: SECONDS,
+    latenessLimit: null,
+  },
+  // Four packets an answer: it is requests that are counted here more than tokens.
+  '16 tokens a packet, short answers': {
+    name: '16 tokens a packet, short answers',
     settings: { ttft: 0, itl: 0, tokens: TOKENS, tokensPerPacket: 16 },
     load: closed(32),
     tokens: TOKENS,
