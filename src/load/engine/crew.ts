@@ -7,7 +7,7 @@ import type { EngineEvents, RunningLoad } from '../contracts.ts';
 import type { LoadPlan } from '../plan.ts';
 import { SharedCells } from './cells.ts';
 import type { DriverEvent } from './driver.ts';
-import { usefulWorkers } from './driver.ts';
+import { usefulWorkers } from './workload.ts';
 import type { FromWorker, PackedBatch, ToWorker, WorkerSetup } from './messages.ts';
 import { unpackRecords } from './record-pack.ts';
 

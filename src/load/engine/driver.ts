@@ -1,19 +1,18 @@
 import type { RequestError } from '../../core/load-types.ts';
 import type { Seconds } from '../../core/types.ts';
 import type { RequestSource, Wire } from '../contracts.ts';
-import type { LoadPlan, StagePlan } from '../plan.ts';
-import { seedOf } from '../seed.ts';
+import type { LoadPlan } from '../plan.ts';
 import { isSampled, requestSpanId, traceparentOf } from '../trace-context.ts';
 import type { Alarm, Alarms } from './alarms.ts';
 import type { SharedCells } from './cells.ts';
-import { ClosedLoop, Users } from './closed-loop.ts';
-import { OpenLoop } from './open-loop.ts';
+import { Users } from './closed-loop.ts';
+import { loopOf } from './loop.ts';
 import { RecordPack } from './record-pack.ts';
 import { ServerClock } from './server-clock.ts';
 import { Slot, type SlotOwner } from './slot.ts';
 import { type DueRequest, type Loop, type Sender, StageRun } from './stage-run.ts';
 import { type Prepare, Supply } from './supply.ts';
-import { ReplayTimetable, SharedSchedule } from './timetable.ts';
+import { warmupOf } from './workload.ts';
 
 export interface DriverParts {
   readonly plan: LoadPlan;
@@ -91,7 +90,13 @@ export class Driver implements Sender {
       warmup: warmupOf(plan, index),
       isStreaming: plan.body.stream,
     });
-    const loop = this.#openLoop(stage, firstUnit);
+    const loop = loopOf(stage, firstUnit, {
+      ...this.#parts,
+      sender: this,
+      prepare: this.#prepare,
+      users: this.#users,
+      claimed: this.#claimed,
+    });
     this.#runs.set(index, { stage, loop });
     const begin = () => this.#start(stage, loop);
     if (startsAt <= alarms.now()) begin();
@@ -212,47 +217,6 @@ export class Driver implements Sender {
     loop.begin();
   }
 
-  #openLoop(stage: StageRun, firstUnit: number): Loop {
-    const { plan, alarms, cells, worker, workers } = this.#parts;
-    const prepare = this.#prepare;
-    const { turns, thinkTime } = plan.prompts;
-    const { arrival, duration, requests, maxConcurrency } = stage.plan;
-    const common = { stage, sender: this, prepare, alarms, turns, thinkTime };
-    if (arrival.kind === 'closed') {
-      const { concurrency, rampUp } = arrival;
-      const users = this.#users;
-      return new ClosedLoop({
-        ...common,
-        users,
-        supply: this.#claimed,
-        cells,
-        concurrency,
-        rampUp,
-      });
-    }
-    let unit = firstUnit + worker - workers;
-    const supply = new Supply(prepare, turns, () => (unit += workers));
-    const places =
-      maxConcurrency === null ? Number.POSITIVE_INFINITY : share(maxConcurrency, worker, workers);
-    const timetable =
-      arrival.kind === 'replay'
-        ? new ReplayTimetable(stage, supply, { speed: arrival.speed, worker, workers })
-        : new SharedSchedule(
-            {
-              arrival,
-              seed: seedOf(plan),
-              stage: stage.index,
-              warmup: stage.warmup,
-              duration,
-              // Units are conversations; the last one may be cut short by its failure, never by the count.
-              requests: requests === null ? null : Math.ceil(requests / turns),
-            },
-            worker,
-            workers,
-          );
-    return new OpenLoop({ ...common, supply, timetable, places, firstUnit });
-  }
-
   #take(): Slot {
     const free = this.#free.pop();
     if (free !== undefined) return free;
@@ -343,24 +307,3 @@ function unfinished(detail: string): RequestError {
 const STILL_RUNNING = unfinished('still running when the drain time was over');
 const ENDED = unfinished('still running when the run was ended');
 const NEVER_SENT = unfinished('never sent: it waited for a place under the limit of concurrency');
-
-/** The warm-up of a stage: by count only before the first, by time before each. */
-function warmupOf({ warmup }: LoadPlan, stage: number): StageRun['warmup'] {
-  if (warmup === null) return null;
-  if ('duration' in warmup) return warmup.duration > 0 ? warmup : null;
-  return stage === 0 && warmup.requests > 0 ? warmup : null;
-}
-
-/** One worker's part of a whole number; the first ones have one more. */
-function share(whole: number, worker: number, workers: number): number {
-  return Math.floor(whole / workers) + (worker < whole % workers ? 1 : 0);
-}
-
-/** How many workers a plan can use: each has a place at least, under every limit. */
-export function usefulWorkers({ workers, stages }: Pick<LoadPlan, 'workers' | 'stages'>): number {
-  const places = (stage: StagePlan): number =>
-    stage.arrival.kind === 'closed'
-      ? stage.arrival.concurrency
-      : (stage.maxConcurrency ?? Number.POSITIVE_INFINITY);
-  return Math.max(1, Math.min(workers, ...stages.map(places)));
-}

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { PAUSE_AFTER_FAILURE } from '../../../src/load/engine/closed-loop.ts';
-import { usefulWorkers } from '../../../src/load/engine/driver.ts';
+import { usefulWorkers } from '../../../src/load/engine/workload.ts';
 import {
   type Behaviour,
   closed,
