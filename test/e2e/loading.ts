@@ -41,11 +41,13 @@ export interface Loaded {
 }
 
 const argsOf = (port: number, flags: readonly string[]): string[] => {
-  const common = ['--isl', '32', '--osl', String(TOKENS), '--no-recording', '--force', '--json'];
+  const prompts = flags.includes('--dataset') ? [] : ['--isl', '32'];
+  const common = [...prompts, '--osl', String(TOKENS), '--no-recording', '--force', '--json'];
   return ['load', `http://127.0.0.1:${port}`, '--request-log', requestLog, ...common, ...flags];
 };
 
 function loadedOf(run: Ended): Loaded {
+  if (run.stdout === '') throw new Error(`trace load has no result:\n${run.stderr}`);
   const lines = readFileSync(requestLog, 'utf8').split('\n').slice(0, -1);
   const log = lines.map((line) => JSON.parse(line) as LoggedRequest);
   return { run, report: parseTraceReport(run.stdout), log };
