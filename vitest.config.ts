@@ -75,7 +75,9 @@ export default defineConfig({
             ...(process.env['TRACEWRIGHT_SERVERS'] === '1'
               ? []
               : ['test/e2e/real-servers.test.ts', 'test/e2e/load-servers.test.ts']),
-            ...(process.env['TRACEWRIGHT_JAEGER'] === '1' ? [] : ['test/e2e/jaeger.test.ts']),
+            ...(process.env['TRACEWRIGHT_JAEGER'] === '1'
+              ? []
+              : ['test/e2e/jaeger.test.ts', 'test/e2e/load-jaeger.test.ts']),
             // `npm run test:vllm` alone: 6 GB.
             ...(process.env['TRACEWRIGHT_VLLM'] === '1' ? [] : ['test/e2e/load-vllm.test.ts']),
           ],

@@ -12,6 +12,7 @@ import {
   BUILD_LIMIT_MS,
   type Jaeger,
   jaegerProgram,
+  spansOf,
   startJaeger,
 } from '../servers/jaeger/jaeger.ts';
 import type { Server } from '../servers/servers.ts';
@@ -181,7 +182,7 @@ describe('vLLM', () => {
     const otlp = ['--otlp-endpoint', `http://${HOST}:4318`];
     const { run: ended } = await load(server.port, '-n', '8', '-c', '2', '--ignore-eos', ...otlp);
     const { trace_id: traceId } = JSON.parse(ended.stdout) as { trace_id: string };
-    const spans = await spansOf(traceId, 8);
+    const spans = await spansOf(jaeger, traceId, { service: 'vllm', atLeast: 8 });
     const ownIds = new Set(spans.filter((one) => one.service !== 'vllm').map(({ id }) => id));
     const servers = spans.filter(({ service }) => service === 'vllm');
     expect(servers.length).toBeGreaterThanOrEqual(8);
@@ -233,37 +234,3 @@ describe('vLLM', () => {
     );
   });
 });
-
-interface SeenSpan {
-  readonly id: string;
-  readonly name: string;
-  readonly parent: string;
-  readonly service: string;
-}
-
-/** The spans of a trace once `n` of the server's are there; it sends them every five seconds. */
-async function spansOf(traceId: string, n: number): Promise<SeenSpan[]> {
-  type Answer = {
-    data?: readonly {
-      spans: readonly {
-        spanID: string;
-        operationName: string;
-        processID: string;
-        references: readonly { spanID: string }[];
-      }[];
-      processes: Readonly<Record<string, { serviceName: string }>>;
-    }[];
-  };
-  for (let attempt = 0; ; attempt++) {
-    const { data: [trace] = [] } = (await jaeger.query(`/api/traces/${traceId}`)) as Answer;
-    const spans = (trace?.spans ?? []).map((span) => ({
-      id: span.spanID,
-      name: span.operationName,
-      parent: span.references[0]?.spanID ?? '',
-      service: trace?.processes[span.processID]?.serviceName ?? '',
-    }));
-    const servers = spans.filter(({ service }) => service === 'vllm');
-    if (servers.length >= n || attempt > 60) return spans;
-    await sleep(500);
-  }
-}

@@ -118,3 +118,48 @@ async function ask(url: string): Promise<{ status: number | undefined; body: str
   const [response] = (await once(request, 'response')) as [IncomingMessage];
   return { status: response.statusCode, body: await text(response) };
 }
+
+/** A span as Jaeger shows it. */
+export interface JaegerSpan {
+  readonly id: string;
+  readonly name: string;
+  /** Empty for a root. */
+  readonly parent: string;
+  readonly service: string;
+}
+
+/** Servers send what they have every few seconds. */
+const SPANS_LIMIT_MS = 30_000;
+
+/** The spans of a trace, once so many of one service are there or no more come. */
+export async function spansOf(
+  jaeger: Jaeger,
+  traceId: string,
+  wanted: { readonly service: string; readonly atLeast: number },
+): Promise<JaegerSpan[]> {
+  type Answer = {
+    data?: readonly {
+      spans: readonly {
+        spanID: string;
+        operationName: string;
+        processID: string;
+        references: readonly { spanID: string }[];
+      }[];
+      processes: Readonly<Record<string, { serviceName: string }>>;
+    }[];
+  };
+  const began = Date.now();
+  for (;;) {
+    const { data } = (await jaeger.query(`/api/traces/${traceId}`)) as Answer;
+    const [trace] = data ?? [];
+    const spans = (trace?.spans ?? []).map((span) => ({
+      id: span.spanID,
+      name: span.operationName,
+      parent: span.references[0]?.spanID ?? '',
+      service: trace?.processes[span.processID]?.serviceName ?? '',
+    }));
+    const n = spans.filter(({ service }) => service === wanted.service).length;
+    if (n >= wanted.atLeast || Date.now() - began > SPANS_LIMIT_MS) return spans;
+    await sleep(500);
+  }
+}
