@@ -4,6 +4,8 @@ import { type ClockAnchor, anchoredClock, takeAnchor } from '../core/clock.ts';
 import { loadMetrics } from '../core/semconv-load.ts';
 import type { Observation, RunStart, Seconds } from '../core/types.ts';
 import type { EngineEvents, RunningLoad, StartLoad } from '../load/contracts.ts';
+import { usefulWorkers } from '../load/engine/workload.ts';
+import { Backlog } from '../load/observe/backlog.ts';
 import { LoadObserver } from '../load/observe/observer.ts';
 import { withLoadResult } from '../load/observe/read-back.ts';
 import type { LoadPlan } from '../load/plan.ts';
@@ -70,10 +72,11 @@ async function runBeside(run: Run): Promise<LoadRun> {
     clock,
     metrics: [...loadMetrics(settings.genaiProfile), ...beside.metrics],
   });
-  const observer = openObserver(run, { start, anchor, sinks });
+  const backlog = new Backlog(availableParallelism() <= usefulWorkers(plan));
+  const observer = openObserver(run, { start, anchor, sinks, backlog });
   const log = await openRequestLog(run, { start, anchor });
   const startupCpu = ownCpuTime();
-  const running = startLoad(plan, eventsFor(observer, log, screen));
+  const running = startLoad(plan, eventsFor({ observer, log, backlog, screen }));
   const release = stopWith(run, running);
   const watched = await watch({
     sources: beside.sources,
@@ -90,6 +93,7 @@ async function runBeside(run: Run): Promise<LoadRun> {
   release();
   screen.endProgress();
   const outcome = await outcomeOf(running, { sinks, log });
+  await backlog.settle();
   await log?.close();
   await beside.close();
   const result = observer.end(clock.now(), { ...outcome, complete: true });
@@ -112,7 +116,12 @@ async function runBeside(run: Run): Promise<LoadRun> {
 
 function openObserver(
   { plan, settings, beside }: Run,
-  { start, anchor, sinks }: { start: RunStart; anchor: ClockAnchor; sinks: Sinks },
+  {
+    start,
+    anchor,
+    sinks,
+    backlog,
+  }: { start: RunStart; anchor: ClockAnchor; sinks: Sinks; backlog: Backlog },
 ): LoadObserver {
   const machine = { host: hostname(), cores: availableParallelism(), ...anchor };
   return new LoadObserver(
@@ -123,6 +132,7 @@ function openObserver(
       engine: beside.engine,
       traceId: start.traceId,
       wall: wallOf(anchor),
+      backlog,
       emit: (observation) => {
         for (const sink of sinks.all) {
           if (sink !== sinks.memory || isNeededAtEnd(observation, settings)) {
@@ -164,15 +174,23 @@ function wallOf(anchor: ClockAnchor): (mono: Seconds) => Seconds {
   return (mono) => anchor.wall + (mono - anchor.mono);
 }
 
-function eventsFor(
-  observer: LoadObserver,
-  log: RequestLog | null,
-  screen: LoadRunScreen,
-): EngineEvents {
+function eventsFor({
+  observer,
+  log,
+  backlog,
+  screen,
+}: {
+  observer: LoadObserver;
+  log: RequestLog | null;
+  backlog: Backlog;
+  screen: LoadRunScreen;
+}): EngineEvents {
   return {
     onBatch(batch) {
       observer.add(batch);
-      log?.write(batch.requests);
+      if (log !== null) {
+        for (const request of batch.requests) backlog.add(() => log.write(request));
+      }
       screen.batch(batch);
     },
     onStage(event) {

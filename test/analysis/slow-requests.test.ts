@@ -3,6 +3,7 @@ import { slowRequests } from '../../src/analysis/slow-requests.ts';
 import type { RequestRecord, Slo } from '../../src/core/load-types.ts';
 import { ATTR, SPAN } from '../../src/core/semconv.ts';
 import type { Observation, RecordingView, RunStart, Span } from '../../src/core/types.ts';
+import { Backlog } from '../../src/load/observe/backlog.ts';
 import { LoadObserver } from '../../src/load/observe/observer.ts';
 import { withLoadResult } from '../../src/load/observe/read-back.ts';
 import { resultMeta } from '../../src/load/results/builder.ts';
@@ -38,7 +39,15 @@ function run(
   const emit = (one: Observation) => memory.write(one);
   const plan = { ...PLAN, slos, trace: { traceId: TRACE_ID, sample: 1 } };
   const meta = resultMeta(plan, { host: 'a', cores: 1, wall: WALL, mono: MONO });
-  const base = { plan, meta, profile: 'stable', engine: null, traceId: TRACE_ID, wall } as const;
+  const base = {
+    plan,
+    meta,
+    profile: 'stable',
+    engine: null,
+    traceId: TRACE_ID,
+    wall,
+    backlog: new Backlog(false),
+  } as const;
   const observer = new LoadObserver({ ...base, emit }, WALL);
   observer.stage({ stage: 0, what: 'begun', at: MONO });
   observer.add(

@@ -6,6 +6,7 @@ import type { Attributes, Histogram, Metric, Seconds } from '../../core/types.ts
 import type { EngineBatch, EngineEvents } from '../contracts.ts';
 import type { LoadPlan } from '../plan.ts';
 import { ResultBuilder, type ResultMeta, type RunEnding } from '../results/builder.ts';
+import type { Backlog } from './backlog.ts';
 import { endpointAttributes, errorTypeOf, requestSpan, type SpanMaker } from './request-span.ts';
 import { type ChosenRequest, SpanChoice, type SpanCounts } from './span-choice.ts';
 import {
@@ -28,6 +29,8 @@ export interface ObserverOptions {
   /** CLOCK_MONOTONIC to Unix time. */
   readonly wall: (mono: Seconds) => Seconds;
   readonly emit: Emit;
+  /** Where spans wait until there is time for them. */
+  readonly backlog: Backlog;
 }
 
 /** Between two ticks, of one stage: what only the records of requests tell. */
@@ -157,7 +160,8 @@ export class LoadObserver {
   }
 
   #emitSpan({ record, spanId, sampled }: ChosenRequest): void {
-    this.#options.emit(requestSpan(record, { spanId, sampled }, this.#spans));
+    const { backlog, emit } = this.#options;
+    backlog.add(() => emit(requestSpan(record, { spanId, sampled }, this.#spans)));
   }
 
   /** What the run as a whole is: without it, nobody knows what the stages were stages of. */

@@ -1,6 +1,7 @@
 import type { LoadErrorClass, RequestRecord } from '../../../src/core/load-types.ts';
 import type { Observation, RunStart } from '../../../src/core/types.ts';
 import type { EngineBatch } from '../../../src/load/contracts.ts';
+import { Backlog } from '../../../src/load/observe/backlog.ts';
 import { LoadObserver, type ObserverOptions } from '../../../src/load/observe/observer.ts';
 import type { LoadPlan } from '../../../src/load/plan.ts';
 import { resultMeta } from '../../../src/load/results/builder.ts';
@@ -76,6 +77,7 @@ export function observer(
   const plan = change.plan ?? PLAN;
   const meta = resultMeta(plan, { host: 'client-a', cores: 8, wall: WALL, mono: MONO });
   const options = {
+    backlog: new Backlog(false),
     plan,
     meta,
     profile: 'stable',
