@@ -5,10 +5,11 @@ import { publish, rowsOf, setting } from '../measurements.ts';
 import { barTable } from './bars.ts';
 import { installLoadPeers } from './install.ts';
 import { type LoadFailure, type LoadRow, measure, stepAside } from './measure.ts';
-import { accuracyTable, arrivalTable, peerTable, scenarioText } from './pages.ts';
+import { accuracyTable, arrivalTable, latenessTable, peerTable, scenarioText } from './pages.ts';
 import { type Scenario, SCENARIOS } from './scenarios.ts';
 import { peerTools, undici } from './tools.ts';
 import { trace } from './trace-tool.ts';
+import { worseList } from './worse.ts';
 
 /*
  * `trace load` beside other load generators, each alone on a core, against a server that knows the truth. Half an hour on a quiet machine, as
@@ -21,8 +22,12 @@ const ONLY_TOOLS = new RegExp(process.env['TRACEWRIGHT_BENCH_LOAD_TOOLS'] ?? '')
 const ONLY_SCENARIOS = new RegExp(process.env['TRACEWRIGHT_BENCH_LOAD_SCENARIOS'] ?? '');
 const isWhole = ONLY_TOOLS.source === '(?:)' && ONLY_SCENARIOS.source === '(?:)';
 
-function show(title: string, body: string): void {
-  if (isWhole) publish(title, body, 'benchmarks.md');
+function show(
+  title: string,
+  body: string,
+  page: 'benchmarks.md' | 'measurements.md' = 'benchmarks.md',
+): void {
+  if (isWhole) publish(title, body, page);
   else console.log(`\n## ${title}\n\n${body}\n`);
 }
 
@@ -62,5 +67,7 @@ it('load generators', async () => {
   const failures = all.filter((row): row is LoadFailure => !isRow(row));
   show('Load generators: what is compared', peerTable(peers, failures));
   show('Load generators: what trace load promises', barTable(measured));
+  show('Load generators: where trace load is worse', worseList(measured));
   for (const scenario of scenarios) sectionOf(scenario, measured);
+  show('Load: lateness of the truth server', latenessTable(measured), 'measurements.md');
 });

@@ -100,6 +100,38 @@ export function arrivalTable(rows: readonly LoadRow[]): string {
   return table(head, lines);
 }
 
+/** How far the server itself can be believed. */
+export function latenessTable(rows: readonly LoadRow[]): string {
+  const scenarios = [...new Set(rows.map(({ scenario }) => scenario))];
+  const lines = scenarios.map((scenario) => {
+    const some = rows.filter((row) => row.scenario === scenario);
+    const of = (what: 'write' | 'read', q: 'p50' | 'p99'): string =>
+      milliseconds(
+        medianOf(some, ({ serverLateness }) => serverLateness[what]?.[q] ?? null),
+        3,
+      );
+    return [
+      scenario,
+      of('write', 'p50'),
+      of('write', 'p99'),
+      of('read', 'p50'),
+      of('read', 'p99'),
+      String(some.length),
+    ];
+  });
+  const head = [
+    'scenario',
+    'writes after they were due, p50, ms',
+    'p99',
+    'requests read after the kernel had them, p50, ms',
+    'p99',
+    'runs',
+  ];
+  const note =
+    'The server that load generators are measured against (test/load/truth-server), with real-time priority on a core of its own: medians over the runs of all tools. What it logs is when it really wrote, so its lateness is not in the truth; a run in which it was later than the bar of its scenario is void all the same.';
+  return `${note}\n\n${table(head, lines)}`;
+}
+
 export function scenarioText({ settings, load, tokens, seconds, latenessLimit }: Scenario): string {
   const { ttft = 0, itl = 0, jitter = 0, tokensPerPacket = 1 } = settings;
   const asked =
