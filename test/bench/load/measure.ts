@@ -15,7 +15,7 @@ import {
 } from '../../load/truth-server/compare.ts';
 import type { TruthLog, TruthRequest } from '../../load/truth-server/truth-log.ts';
 import { startTruthServer } from '../../load/truth-server/truth-server.ts';
-import { monotonic, type Watching, watchTree } from './processes.ts';
+import { cpuOfEnded, monotonic, type Watching, watchTree } from './processes.ts';
 import type { Scenario, ScenarioName } from './scenarios.ts';
 import type { LoadTool, Reported } from './tools.ts';
 
@@ -44,7 +44,10 @@ export interface LoadRow {
   readonly failed: number | null;
   /** Over the middle of the run. */
   readonly tokensPerSecond: number;
+  /** Of the middle of the run. */
   readonly cpuPerToken: Seconds;
+  /** Of the whole program, from its start to its end: what is put off until the load is over counts here. */
+  readonly wholeCpuPerToken: Seconds;
   readonly coreShare: Ratio;
   readonly resident: Bytes;
   /** From the start of the program to its first request. */
@@ -106,10 +109,10 @@ async function once(tool: LoadTool, scenario: Scenario): Promise<LoadRow> {
     await server.configure({ ...scenario.settings, seed: Date.now() });
     const asked = { scenario, url: server.url, folder };
     const { command, env } = tool.command(asked);
-    const { stdout, watching, startedAt } = await runTool(command, env ?? {});
+    const { stdout, watching, startedAt, cpu } = await runTool(command, env ?? {});
     const log = await server.log();
     const reported = tool.reported(asked, stdout);
-    return rowOf({ tool, scenario, log, reported, watching, startedAt });
+    return rowOf({ tool, scenario, log, reported, watching, startedAt, wholeCpu: cpu });
   } finally {
     await server.stop();
     rmSync(folder, { recursive: true, force: true });
@@ -120,8 +123,9 @@ async function once(tool: LoadTool, scenario: Scenario): Promise<LoadRow> {
 async function runTool(
   command: readonly string[],
   env: Readonly<Record<string, string>>,
-): Promise<{ stdout: string; watching: Watching; startedAt: Seconds }> {
+): Promise<{ stdout: string; watching: Watching; startedAt: Seconds; cpu: Seconds }> {
   const pinned = ['taskset', '-c', String(CLIENT_CORE), 'nice', '-n', '-20', ...command];
+  const cpuBefore = cpuOfEnded();
   const startedAt = monotonic();
   const child = spawn(pinned[0] ?? '', pinned.slice(1), {
     stdio: ['ignore', 'pipe', 'pipe'],
@@ -149,7 +153,7 @@ async function runTool(
   watching.stop();
   if (code === null || (code !== 0 && !CLIENT_LIMIT_CODES.includes(code)))
     throw new Error(`ended with ${String(code)}: ${(stderr || stdout).trim().slice(-400)}`);
-  return { stdout, watching, startedAt };
+  return { stdout, watching, startedAt, cpu: cpuOfEnded() - cpuBefore };
 }
 
 /** trace says so when the client was the limit; the figures are there. */
@@ -170,9 +174,11 @@ interface Ended {
   readonly reported: Reported;
   readonly watching: Watching;
   readonly startedAt: Seconds;
+  readonly wholeCpu: Seconds;
 }
 
-function rowOf({ tool, scenario, log, reported, watching, startedAt }: Ended): LoadRow {
+function rowOf(ended: Ended): LoadRow {
+  const { tool, scenario, log, reported, watching, startedAt, wholeCpu } = ended;
   const whole = answered(log).slice(reported.warmup);
   if (whole.length < 10) {
     const outcomes = [...new Set(log.requests.map(({ outcome }) => outcome))].join(', ');
@@ -197,6 +203,7 @@ function rowOf({ tool, scenario, log, reported, watching, startedAt }: Ended): L
     failed: reported.failed,
     tokensPerSecond: tokens / (to - from),
     cpuPerToken: cpu / tokens,
+    wholeCpuPerToken: wholeCpu / sumOf(whole.map((request) => request.tokens)),
     coreShare: cpu / (to - from),
     resident: watching.peakResident(),
     firstRequest: (log.requests[0]?.readAt ?? Number.NaN) - startedAt,
@@ -206,6 +213,8 @@ function rowOf({ tool, scenario, log, reported, watching, startedAt }: Ended): L
     serverLateness: latenessOf(log),
   };
 }
+
+const sumOf = (values: readonly number[]): number => values.reduce((a, b) => a + b, 0);
 
 /** The middle 60 % of a run: neither its start nor its end. */
 function middleOf(requests: readonly TruthRequest[]): [Seconds, Seconds] {

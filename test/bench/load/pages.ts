@@ -39,6 +39,7 @@ export function accuracyTable(rows: readonly LoadRow[]): string {
     'ITL p99',
     'TTFT by request, error p50 / p90 / p99, ms',
     'CPU a token, µs',
+    'the same with start and end',
     'share of the core',
     'tokens/s',
     'most in flight',
@@ -62,6 +63,7 @@ export function accuracyTable(rows: readonly LoadRow[]): string {
           )
           .join(' / '),
     ((medianOf(group, ({ cpuPerToken }) => cpuPerToken) ?? 0) * 1e6).toFixed(1),
+    ((medianOf(group, ({ wholeCpuPerToken }) => wholeCpuPerToken) ?? 0) * 1e6).toFixed(1),
     (medianOf(group, ({ coreShare }) => coreShare) ?? 0).toFixed(2),
     Math.round(medianOf(group, (row) => row.tokensPerSecond) ?? 0).toLocaleString('en'),
     String(medianOf(group, ({ maxInFlight }) => maxInFlight) ?? 0),

@@ -79,6 +79,11 @@ function cpuOf(pid: number): Seconds {
   return sum(fields.slice(11, 15).map(Number)) / TICKS_A_SECOND;
 }
 
+/** CPU time of the children of this process that have ended, with theirs. */
+export function cpuOfEnded(): Seconds {
+  return sum((statOf(process.pid) ?? []).slice(13, 15).map(Number)) / TICKS_A_SECOND;
+}
+
 function residentOf(pid: number): Bytes {
   return Number(statOf(pid)?.[21] ?? 0) * PAGE_BYTES;
 }

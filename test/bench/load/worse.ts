@@ -33,6 +33,11 @@ const COST: readonly Compared[] = [
     text: (value) => `${(value * 1e6).toFixed(1)} µs`,
   },
   {
+    what: 'CPU a token with start and end',
+    measure: ({ wholeCpuPerToken }) => wholeCpuPerToken,
+    text: (value) => `${(value * 1e6).toFixed(1)} µs`,
+  },
+  {
     what: 'resident memory',
     measure: ({ resident }) => resident,
     text: (value) => `${(value / 1e6).toFixed(0)} MB`,
