@@ -36,8 +36,8 @@ export class MetronomeCells {
 
 /**
  * Wakes an event loop at a time, to a tenth of a millisecond: another thread sleeps on a futex, whose limit the kernel keeps to its
- * timer slack (50 µs), and sends a message. Node's own timers are whole milliseconds; waiting for those through in the loop would take most of a core
- * at 500 requests a second, this takes 30 µs for each.
+ * timer slack (50 µs), and sends a message. Node's own timers are whole milliseconds, and what they leave has to be waited through in the loop: at
+ * 1000 requests a second that took 0.9 of a core, and with this 0.38 (requests and answers included), equally late.
  */
 export class Metronome {
   readonly #cells = new MetronomeCells();
