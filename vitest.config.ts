@@ -6,6 +6,12 @@ const RELEASES = [
   ...(process.env['TRACEWRIGHT_NODES'] === undefined ? ['test/e2e/nodes.test.ts'] : []),
 ];
 
+/** Half a minute each, and nothing that another test does not show in short: .ci/run has them. */
+const LONG =
+  process.env['TRACEWRIGHT_FULL'] === '1'
+    ? []
+    : ['test/e2e/load-accuracy.timed.test.ts', 'test/e2e/inspect-kills.test.ts'];
+
 /** They spawn the CLI and look at what it does, not at when: two files at a time. */
 const PROGRAMS = [
   'test/docs.timed.test.ts',
@@ -19,6 +25,7 @@ const PROGRAMS = [
     'load-trace',
     'otlp',
     'outcomes',
+    'package',
     'permissions',
   ].map((name) => `test/e2e/${name}.test.ts`),
 ];
@@ -58,6 +65,7 @@ export default defineConfig({
           ...ON_DIST,
           name: 'programs',
           include: PROGRAMS,
+          exclude: LONG,
           maxWorkers: 2,
           sequence: { groupOrder: 2 },
         },
@@ -72,6 +80,7 @@ export default defineConfig({
           exclude: [
             ...PROGRAMS,
             ...RELEASES,
+            ...LONG,
             ...(process.env['TRACEWRIGHT_SERVERS'] === '1'
               ? []
               : ['test/e2e/real-servers.test.ts', 'test/e2e/load-servers.test.ts']),

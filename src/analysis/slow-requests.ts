@@ -87,7 +87,8 @@ function explainedFinding(
     kind: 'slow-requests',
     mechanism: starved ? 'starved' : mechanism,
     severity: starved ? 'note' : 'warning',
-    confidence: place === null && !starved ? 'likely' : 'confirmed',
+    // Two things at one time, more often than chance: what each request waited for, nobody saw.
+    confidence: 'likely',
     pid: group[0].during.pid,
     summary: `${group.length} of ${slow.length} slow requests waited while the server ${doing(group[0].during)}`,
     where: place === null ? [] : [place],

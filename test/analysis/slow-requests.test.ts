@@ -107,7 +107,7 @@ it('names the function in which the server stood still while requests were slow'
   expect(finding).toMatchObject({
     code: 'TRC304',
     severity: 'warning',
-    confidence: 'confirmed',
+    confidence: 'likely',
     pid: 4711,
     summary: expect.stringMatching(/^10 of 10 slow requests waited .* in rerank$/) as unknown,
     where: [{ function: 'rerank', file: '/srv/app.py', line: 7 }],

@@ -33,6 +33,8 @@ const TOKENS = 64;
 const ROUNDS = 3;
 /** As far as `trace load` may fall behind undici; it is well ahead on a quiet machine. */
 const RATIO = 1.25;
+/** So much is right in any case: the bar for the p99 of gaps on a quiet machine. */
+const RIGHT: Seconds = 0.0005;
 /** A value is known to this share of itself: half a bucket of the histogram. */
 const RESOLUTION = 0.0014;
 /** It says so when it was itself the limit, as it may be here. */
@@ -123,7 +125,7 @@ describe.runIf(isWanted)('trace load against a server that knows the truth', () 
       'is no further from the truth than undici: %s',
       (name) => {
         const of = (all: readonly Errors[]): Seconds => Math.min(...all.map((one) => one[name]));
-        expect(of(ours)).toBeLessThanOrEqual(RATIO * of(theirs));
+        expect(of(ours)).toBeLessThanOrEqual(Math.max(RIGHT, RATIO * of(theirs)));
       },
     );
 

@@ -98,7 +98,7 @@ export class LoadObserver {
   /** Writes down what the last second brought; `at` is now, on the run's clock. */
   tick(at: Seconds): void {
     if (this.#touched.size === 0) return;
-    this.#emitStages(at, this.#builder.result({ interrupted: false, complete: false }));
+    this.#emitStages(at, this.#builder.stages());
   }
 
   /** The last words, and the result. */
@@ -106,7 +106,7 @@ export class LoadObserver {
     const result = this.#builder.result(ending);
     // A stage that has not changed since the last tick may still have ended in another way.
     for (const [index] of result.stages.entries()) this.#touched.add(index);
-    this.#emitStages(at, result);
+    this.#emitStages(at, result.stages);
     this.#emitRun(at, ending);
     return result;
   }
@@ -130,12 +130,12 @@ export class LoadObserver {
     took.record(record.endedAt - record.startedAt);
   }
 
-  #emitStages(at: Seconds, result: LoadResult): void {
+  #emitStages(at: Seconds, stages: readonly StageResult[]): void {
     const { emit, profile } = this.#options;
     const between = { from: Math.min(this.#tickedAt, at), to: at };
     this.#tickedAt = at;
     for (const chosen of this.#choice.worst()) this.#emitSpan(chosen);
-    for (const [index, stage] of result.stages.entries()) {
+    for (const [index, stage] of stages.entries()) {
       if (!this.#touched.has(index)) continue;
       const attributes = this.#attributes[index] ?? {};
       const before = this.#before.get(index) ?? null;

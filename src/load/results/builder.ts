@@ -89,10 +89,15 @@ export class ResultBuilder {
     else if (event.what === 'sending-ended') stage?.endSending(event.at);
   }
 
-  /** The result so far; stages that have not begun are not in it. */
+  /** Each stage so far; those that have not begun are not among them. */
+  stages(): readonly StageResult[] {
+    return this.#stages.filter((stage) => stage.hasBegun).map((stage) => stage.result());
+  }
+
+  /** The result so far. */
   result(ending: RunEnding): LoadResult {
     const { part, parts, stages: _, ...meta } = this.#meta;
-    const stages = this.#stages.filter((stage) => stage.hasBegun).map((stage) => stage.result());
+    const stages = this.stages();
     return {
       ...meta,
       parts: {
