@@ -146,7 +146,7 @@ export function scenarioText({ settings, load, tokens, seconds, latenessLimit }:
   const limit =
     latenessLimit === null
       ? ''
-      : ` Void when the server was late by more than ${latenessLimit * 1e3} ms at p99.`;
+      : ` Void when the server was late by more than ${latenessLimit * 1e3} ms at p99 and the tool's error of TTFT p99 is less than ten times that.`;
   return `${asked}; ${latency}; ${tokens} tokens, ${packets}; ${seconds} s.${limit}`;
 }
 
