@@ -47,7 +47,9 @@ function expectedCodes(name: string | undefined, args: readonly string[]): reado
   if (name === 'attach') return args.length === 0 ? [0] : [3];
   if (name === 'doctor' || name === 'cleanup') return namesProcess ? [3] : [0];
   // So few requests may prove nothing, and a condition of an example may hold.
-  if (name === 'load' && !args.includes('--dry-run')) return namesProcess ? [3] : [0, 1, 6];
+  if (name === 'load' && !args.includes('--dry-run')) {
+    return args.includes('--attach') ? [3] : [0, 1, 6];
+  }
   return [0];
 }
 
