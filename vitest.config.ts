@@ -6,11 +6,17 @@ const RELEASES = [
   ...(process.env['TRACEWRIGHT_NODES'] === undefined ? ['test/e2e/nodes.test.ts'] : []),
 ];
 
-/** Half a minute each, and nothing that another test does not show in short: .ci/run has them. */
+/** The longest; what they show in depth another test shows in short. .ci/run has them. */
 const LONG =
   process.env['TRACEWRIGHT_FULL'] === '1'
     ? []
-    : ['test/e2e/load-accuracy.timed.test.ts', 'test/e2e/inspect-kills.test.ts'];
+    : [
+        'test/e2e/load-accuracy.timed.test.ts',
+        'test/e2e/inspect-kills.test.ts',
+        'test/e2e/inspect-outcomes.test.ts',
+        'test/e2e/leak.timed.test.ts',
+        'test/collectors/event-loop/libuv.timed.test.ts',
+      ];
 
 /** They spawn the CLI and look at what it does, not at when: two files at a time. */
 const PROGRAMS = [

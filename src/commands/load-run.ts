@@ -78,8 +78,10 @@ async function runBeside(run: Run): Promise<LoadRun> {
     clock,
     metrics: [...loadMetrics(settings.genaiProfile), ...beside.metrics],
   });
-  const isCramped = availableParallelism() <= usefulWorkers(plan);
-  const backlog = new Backlog(isCramped);
+  const free = availableParallelism() - usefulWorkers(plan);
+  const isCramped = free <= 0;
+  // A server on this machine needs a core as well.
+  const backlog = new Backlog(isCramped || (free <= 1 && isOnThisMachine(plan)));
   const observer = openObserver(run, { start, anchor, sinks, backlog });
   const log = await openRequestLog(run, { start, anchor });
   const startupCpu = ownCpuTime();
@@ -242,4 +244,8 @@ function saySampling(observer: LoadObserver, screen: LoadRunScreen): void {
   if (sampled === requests) return;
   const worst = kept === 0 ? '' : `, and ${kept} of the slowest and failed ones recorded`;
   screen.note(`spans of ${sampled} of ${requests} requests were sampled${worst} (--trace-sample)`);
+}
+
+function isOnThisMachine({ endpoint: { address } }: LoadPlan): boolean {
+  return address.kind === 'unix' || /^(?:127\.|::1$|localhost$)/.test(address.host);
 }
