@@ -6,41 +6,26 @@ import { renderCandidates, renderCandidatesJson } from '../report/candidates.ts'
 import { renderJson } from '../report/json.ts';
 import { type ProgressState, renderProgress } from '../report/progress.ts';
 import type { Report } from '../report/report.ts';
-import { decideSurface, type Surface } from '../report/style.ts';
 import { renderTerminal } from '../report/terminal.ts';
 import type { AttachOptions } from './attach-options.ts';
 import type { AttachPlan } from './attach-probe.ts';
-import type { Environment, TextOutput } from './command.ts';
-
-/** Without a terminal the status is a line now and then instead of one that is rewritten. */
-const PLAIN_PROGRESS_EVERY: Seconds = 10;
-const CLEAR_LINE = '\r\u001b[2K';
+import { PLAIN_PROGRESS_EVERY, RunScreen } from './run-screen.ts';
 
 /** What a person sees of a run: what cannot be seen, how it goes on, the report. A sink, so that it can count. */
-export class AttachScreen implements Sink {
+export class AttachScreen extends RunScreen<AttachOptions> implements Sink {
   readonly name = 'screen';
-  readonly problems: string[] = [];
-  recordingFailed = false;
-  readonly #options: AttachOptions;
-  readonly #environment: Environment;
   #state: ProgressState | null = null;
   #lastPlain: Seconds = 0;
-  #isLineOpen = false;
-
-  constructor(options: AttachOptions, environment: Environment) {
-    this.#options = options;
-    this.#environment = environment;
-  }
 
   /** Bare `trace attach`. */
   async showCandidates(): Promise<ExitCode> {
     const { listCandidates } = await import('../platform/target-candidates.ts');
     const candidates = await listCandidates();
-    const { stdout } = this.#environment;
+    const { stdout } = this.environment;
     stdout.write(
-      this.#options.format === 'json'
+      this.options.format === 'json'
         ? renderCandidatesJson(candidates)
-        : renderCandidates(candidates, this.#surface(stdout)),
+        : renderCandidates(candidates, this.surface(stdout)),
     );
     return EXIT.ok;
   }
@@ -52,53 +37,32 @@ export class AttachScreen implements Sink {
       pid: target.pid,
       title: plan.found.title,
       elapsed: 0,
-      duration: this.#options.duration,
+      duration: this.options.duration,
       watchesLoop: plan.infos.some((info) => info.name === 'event-loop' && info.available),
       blocked: 0,
       worst: 0,
       gaps: 0,
     };
-    if (this.#options.quiet) return;
-    for (const message of plan.messages) this.#say(message);
+    if (this.options.quiet) return;
+    for (const message of plan.messages) this.say(message);
     const said = new Set<string | null>();
     for (const info of plan.infos) {
       if (info.available || plan.messages.length > 0 || said.has(info.reason)) continue;
       said.add(info.reason);
-      this.#say(`${info.name}: not seen: ${printable(info.reason ?? '', 400)}`);
-      if (info.remedy !== null) this.#say(`  ${info.remedy}`);
+      this.say(`${info.name}: not seen: ${printable(info.reason ?? '', 400)}`);
+      if (info.remedy !== null) this.say(`  ${info.remedy}`);
     }
-    if (!this.#options.verbose) return;
+    if (!this.options.verbose) return;
     const evidence = plan.runtime.evidence.join('; ');
-    this.#say(`runtime: ${plan.runtime.name} ${plan.runtime.version ?? ''} (${evidence})`);
-    for (const detail of plan.details) this.#say(detail);
-  }
-
-  /** How it goes on; nothing that the report has to hold. */
-  note(text: string): void {
-    if (this.#options.quiet) return;
-    this.endProgress();
-    this.#say(text);
+    this.say(`runtime: ${plan.runtime.name} ${plan.runtime.version ?? ''} (${evidence})`);
+    for (const detail of plan.details) this.say(detail);
   }
 
   /** What is about to be done to the target, before it is. */
   announceTouch(pid: number, lines: readonly string[]): void {
-    if (this.#options.quiet) return;
-    this.#say(`--inspect changes pid ${pid}. In this order:`);
-    for (const line of lines) this.#say(`  ${printable(line, 400)}`);
-  }
-
-  /** Something went wrong beside the observing; said at once, and again in the report. */
-  problem(text: string): void {
-    this.problems.push(text);
-    if (this.#options.quiet) return;
-    this.endProgress();
-    this.#say(printable(text, 400));
-  }
-
-  /** The recording on disk ends early; the report comes from memory. */
-  recordingFailure(text: string): void {
-    this.recordingFailed = true;
-    this.problem(text);
+    if (this.options.quiet) return;
+    this.say(`--inspect changes pid ${pid}. In this order:`);
+    for (const line of lines) this.say(`  ${printable(line, 400)}`);
   }
 
   write(observation: Observation): void {
@@ -117,51 +81,28 @@ export class AttachScreen implements Sink {
   tick(elapsed: Seconds): void {
     if (this.#state === null) return;
     this.#state = { ...this.#state, elapsed };
-    if (!this.#options.progress) return;
-    const { stderr } = this.#environment;
-    if (stderr.isTTY) {
-      this.#isLineOpen = true;
-      stderr.write(`${CLEAR_LINE}${renderProgress(this.#state, this.#surface(stderr))}`);
-    } else if (
-      elapsed - this.#lastPlain >= PLAIN_PROGRESS_EVERY &&
+    if (!this.options.progress) return;
+    const { stderr } = this.environment;
+    if (!stderr.isTTY) {
+      const { duration } = this.#state;
       // The report follows at once and says the same.
-      (this.#state.duration === null || this.#state.duration - elapsed > 1)
-    ) {
+      if (duration !== null && duration - elapsed <= 1) return;
+      if (elapsed - this.#lastPlain < PLAIN_PROGRESS_EVERY) return;
       this.#lastPlain = elapsed;
-      stderr.write(`${renderProgress(this.#state, this.#surface(stderr))}\n`);
     }
-  }
-
-  /** Takes the status line away. */
-  endProgress(): void {
-    if (!this.#isLineOpen) return;
-    this.#isLineOpen = false;
-    this.#environment.stderr.write(CLEAR_LINE);
+    this.showProgress(renderProgress(this.#state, this.surface(stderr)));
   }
 
   showReport(report: Report): void {
-    const { stdout } = this.#environment;
+    const { stdout } = this.environment;
     stdout.write(
-      this.#options.format === 'json'
+      this.options.format === 'json'
         ? renderJson(report)
-        : renderTerminal(report, this.#surface(stdout)),
+        : renderTerminal(report, this.surface(stdout)),
     );
   }
 
   close(): Promise<{ readonly dropped: number }> {
     return Promise.resolve({ dropped: 0 });
-  }
-
-  #say(text: string): void {
-    this.#environment.stderr.write(`trace: ${text}\n`);
-  }
-
-  #surface(output: TextOutput): Surface {
-    return decideSurface({
-      env: this.#environment.env,
-      isTTY: output.isTTY,
-      columns: output.columns,
-      noColor: this.#options.noColor,
-    });
   }
 }

@@ -1,22 +1,18 @@
 import { ExponentialHistogram, histogramQuantile } from '../core/exponential-histogram.ts';
-import { printable } from '../core/text.ts';
 import type { Seconds } from '../core/types.ts';
 import type { EngineBatch, EngineEvents } from '../load/contracts.ts';
 import type { StagePlan } from '../load/plan.ts';
 import { renderLoadProgress } from '../report/load-progress.ts';
-import { decideSurface, type Surface } from '../report/style.ts';
 import type { Environment, TextOutput } from './command.ts';
 import { GiveUp } from './load-give-up.ts';
 import type { LoadOptions } from './load-options.ts';
 import type { LoadRunScreen } from './load-settings.ts';
+import { PLAIN_PROGRESS_EVERY, RunScreen } from './run-screen.ts';
 
-/** Without a terminal the status is a line now and then instead of one that is rewritten. */
-const PLAIN_PROGRESS_EVERY: Seconds = 10;
 /** Oftener than this nobody reads it, and writing to a slow terminal costs. */
 const PROGRESS_EVERY: Seconds = 0.2;
 /** Rates are of so long: long enough not to flicker, short enough to follow a change. */
 const RATE_WINDOW: Seconds = 3;
-const CLEAR_LINE = '\r\u001b[2K';
 
 /** What ended at about one moment. */
 interface Ended {
@@ -26,12 +22,8 @@ interface Ended {
 }
 
 /** What a person sees of a load run: how it goes on, and what went wrong beside it. */
-export class LoadScreen implements LoadRunScreen {
-  readonly problems: string[] = [];
-  recordingFailed = false;
+export class LoadScreen extends RunScreen<LoadOptions> implements LoadRunScreen {
   readonly giveUp: GiveUp = new GiveUp();
-  readonly #options: LoadOptions;
-  readonly #environment: Environment;
   readonly #stages: readonly StagePlan[];
   readonly #ttft: ExponentialHistogram = new ExponentialHistogram();
   readonly #inFlight = new Map<number, number>();
@@ -42,18 +34,16 @@ export class LoadScreen implements LoadRunScreen {
   #phase: 'warm-up' | 'sending' | 'draining' = 'warm-up';
   #startedAt: Seconds | null = null;
   #shownAt: Seconds | null = null;
-  #isLineOpen = false;
 
   constructor(options: LoadOptions, environment: Environment) {
-    this.#options = options;
-    this.#environment = environment;
+    super(options, environment);
     this.#stages = options.stages;
   }
 
   /** What will be sent, before it is. */
   announce(lines: readonly string[]): void {
-    if (this.#options.quiet) return;
-    for (const line of lines) this.#say(line);
+    if (this.options.quiet) return;
+    for (const line of lines) this.say(line);
   }
 
   batch(batch: EngineBatch): void {
@@ -85,33 +75,9 @@ export class LoadScreen implements LoadRunScreen {
     if (what === 'sending-ended' && stage === this.#stages.length - 1) this.#phase = 'draining';
   }
 
-  note(text: string): void {
-    if (this.#options.quiet) return;
-    this.endProgress();
-    this.#say(text);
-  }
-
-  problem(text: string): void {
-    this.problems.push(text);
-    if (this.#options.quiet) return;
-    this.endProgress();
-    this.#say(printable(text, 400));
-  }
-
-  recordingFailure(text: string): void {
-    this.recordingFailed = true;
-    this.problem(text);
-  }
-
-  endProgress(): void {
-    if (!this.#isLineOpen) return;
-    this.#isLineOpen = false;
-    this.#environment.stderr.write(CLEAR_LINE);
-  }
-
   #show(now: Seconds): void {
-    if (!this.#options.progress || this.#startedAt === null) return;
-    const { stderr } = this.#environment;
+    if (!this.options.progress || this.#startedAt === null) return;
+    const { stderr } = this.environment;
     const every = stderr.isTTY ? PROGRESS_EVERY : PLAIN_PROGRESS_EVERY;
     if (
       now - (this.#shownAt ?? (stderr.isTTY ? Number.NEGATIVE_INFINITY : this.#startedAt)) <
@@ -120,9 +86,7 @@ export class LoadScreen implements LoadRunScreen {
       return;
     }
     this.#shownAt = now;
-    const line = this.#line(now, this.#startedAt, stderr);
-    stderr.write(stderr.isTTY ? `${CLEAR_LINE}${line}` : `${line}\n`);
-    this.#isLineOpen = stderr.isTTY;
+    this.showProgress(this.#line(now, this.#startedAt, stderr));
   }
 
   #line(now: Seconds, startedAt: Seconds, output: TextOutput): string {
@@ -160,18 +124,5 @@ export class LoadScreen implements LoadRunScreen {
       },
       this.surface(output),
     );
-  }
-
-  surface(output: TextOutput): Surface {
-    return decideSurface({
-      env: this.#environment.env,
-      isTTY: output.isTTY,
-      columns: output.columns,
-      noColor: this.#options.noColor,
-    });
-  }
-
-  #say(text: string): void {
-    this.#environment.stderr.write(`trace: ${text}\n`);
   }
 }
