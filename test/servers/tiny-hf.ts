@@ -1,4 +1,15 @@
-import { seededRandom } from '../../src/core/random.ts';
+import {
+  byteSpellings,
+  CHAT_TEMPLATE,
+  FEED_FORWARD,
+  HEADS,
+  HIDDEN,
+  LAYERS,
+  ones,
+  randomTensors,
+  silenceAllBut,
+  type Tensor,
+} from './tiny-llama.ts';
 
 /**
  * A Llama of random weights as a Hugging Face folder, 4 MB: for a real vLLM, for Dynamo's mocker (which needs no weights but a tokenizer of
@@ -6,13 +17,8 @@ import { seededRandom } from '../../src/core/random.ts';
  * formats: tokenizer.json of Hugging Face's tokenizers (byte-level BPE), safetensors (8 bytes of length, a JSON head, the numbers).
  */
 
-const HIDDEN = 128;
-const LAYERS = 2;
-const HEADS = 2;
-const FEED_FORWARD = 256;
 const CONTEXT = 4096;
 const SEED = 11;
-const SPREAD = 0.3;
 const SPECIAL = ['<|pad|>', '<|bos|>', '<|eos|>', '<|im_start|>', '<|im_end|>'] as const;
 const SYLLABLES = 'bdfgklmnprstvz'
   .split('')
@@ -21,9 +27,6 @@ const SYLLABLES = 'bdfgklmnprstvz'
 const WORDS = 2_300;
 /** As byte-level BPE spells a space. */
 const SPACE = 'Ġ';
-const CHAT_TEMPLATE =
-  "{% for m in messages %}{{ '<|im_start|>' + m['role'] + '\\n' + m['content'] + '<|im_end|>\\n' }}{% endfor %}" +
-  "{% if add_generation_prompt %}{{ '<|im_start|>assistant\\n' }}{% endif %}";
 
 /** The files of the folder by name: always the same bytes. */
 export function tinyHuggingFace(): Readonly<Record<string, Buffer>> {
@@ -56,16 +59,6 @@ function words(): { vocabulary: readonly string[]; merges: readonly [string, str
   for (const [first, second] of pairs.slice(0, WORDS)) merges.push([SPACE + first, second]);
   const vocabulary = [...SPECIAL, ...byteSpellings(), ...merges.map(([a, b]) => a + b)];
   return { vocabulary, merges };
-}
-
-/** GPT-2's letters for the 256 bytes. */
-function byteSpellings(): readonly string[] {
-  const isPrintable = (byte: number): boolean =>
-    (byte >= 33 && byte <= 126) || (byte >= 161 && byte <= 172) || byte >= 174;
-  let moved = 256;
-  return Array.from({ length: 256 }, (_, byte) =>
-    String.fromCodePoint(isPrintable(byte) ? byte : moved++),
-  );
 }
 
 function tokenizer(vocabulary: readonly string[], merges: readonly [string, string][]): object {
@@ -134,33 +127,11 @@ function configuration(vocabularySize: number): object {
   };
 }
 
-interface Tensor {
-  readonly name: string;
-  /** Slowest first, as PyTorch counts. */
-  readonly shape: readonly number[];
-  readonly data: Float32Array;
-}
-
+/** Their sizes slowest first, as PyTorch counts. */
 function weights(vocabulary: readonly string[]): readonly Tensor[] {
-  const random = seededRandom(SEED);
-  const numbers = (name: string, ...shape: readonly number[]): Tensor => ({
-    name,
-    shape,
-    data: Float32Array.from(
-      { length: shape.reduce((product, one) => product * one, 1) },
-      () => (random() + random() + random() - 1.5) * 2 * SPREAD,
-    ),
-  });
-  const ones = (name: string): Tensor => ({
-    name,
-    shape: [HIDDEN],
-    data: new Float32Array(HIDDEN).fill(1),
-  });
+  const numbers = randomTensors(SEED);
   const head = numbers('lm_head.weight', vocabulary.length, HIDDEN);
-  // Rows of zeros for all but words: only they can win, so an answer never ends before it is told to.
-  vocabulary.forEach((word, id) => {
-    if (!/^Ġ[a-z]{4}$/.test(word)) head.data.fill(0, id * HIDDEN, (id + 1) * HIDDEN);
-  });
+  silenceAllBut(/^Ġ[a-z]{4}$/, vocabulary, head);
   const layer = (i: number): readonly Tensor[] => {
     const at = `model.layers.${i}`;
     return [

@@ -1,35 +1,29 @@
-import { seededRandom } from '../../src/core/random.ts';
+import {
+  byteSpellings,
+  CHAT_TEMPLATE,
+  FEED_FORWARD,
+  HEADS,
+  HIDDEN,
+  LAYERS,
+  ones,
+  randomTensors,
+  silenceAllBut,
+  type Tensor,
+} from './tiny-llama.ts';
 
 /**
  * A Llama of random weights as a GGUF file of 1.6 MB, for a real llama-server: it streams letters without sense until it is told to stop.
  * Nothing is downloaded. The format: ggml/docs/gguf.md of llama.cpp, version 3.
  */
 
-const HIDDEN = 128;
-const LAYERS = 2;
-const HEADS = 2;
-const FEED_FORWARD = 256;
 /** Positions that it was "trained" for; the server divides them among its slots. */
 const CONTEXT = 8192;
 const SEED = 7;
-/** Standard deviation of a weight: large enough that the letters vary. */
-const SPREAD = 0.3;
 const ALIGNMENT = 32;
 const SPECIAL: readonly string[] = ['<|bos|>', '<|eos|>', '<|im_start|>', '<|im_end|>'];
-/** The format of a prompt, in Jinja, as Qwen and others have it. */
-const CHAT_TEMPLATE =
-  "{% for m in messages %}{{ '<|im_start|>' + m['role'] + '\\n' + m['content'] + '<|im_end|>\\n' }}{% endfor %}" +
-  "{% if add_generation_prompt %}{{ '<|im_start|>assistant\\n' }}{% endif %}";
 
 /** Numbers of GGUF's value types. */
 const TYPE = { uint32: 4, int32: 5, float32: 6, bool: 7, string: 8, array: 9 } as const;
-
-interface Tensor {
-  readonly name: string;
-  /** Fastest first, as ggml counts. */
-  readonly shape: readonly number[];
-  readonly data: Float32Array;
-}
 
 /** The bytes of the file: always the same. */
 export function tinyModel(): Buffer {
@@ -52,13 +46,7 @@ export function tinyModel(): Buffer {
 
 /** One token a byte, as GPT-2 spells them, one pair that merges, because a tokenizer without merges is refused, and the special ones. */
 function vocabulary(): readonly string[] {
-  const printable = (byte: number): boolean =>
-    (byte >= 33 && byte <= 126) || (byte >= 161 && byte <= 172) || byte >= 174;
-  let moved = 256;
-  const bytes = Array.from({ length: 256 }, (_, byte) =>
-    String.fromCodePoint(printable(byte) ? byte : moved++),
-  );
-  return [...SPECIAL, ...bytes, 'th'];
+  return [...SPECIAL, ...byteSpellings(), 'th'];
 }
 
 function metadata(words: readonly string[]): readonly Buffer[] {
@@ -95,27 +83,12 @@ function metadata(words: readonly string[]): readonly Buffer[] {
   ];
 }
 
+/** Their sizes fastest first, as ggml counts. */
 function tensors(words: readonly string[]): readonly Tensor[] {
-  const random = seededRandom(SEED);
-  const weights = (name: string, ...shape: readonly number[]): Tensor => ({
-    name,
-    shape,
-    // The sum of three uniform numbers is near enough to normal.
-    data: Float32Array.from(
-      { length: shape.reduce((product, one) => product * one, 1) },
-      () => (random() + random() + random() - 1.5) * 2 * SPREAD,
-    ),
-  });
-  const ones = (name: string): Tensor => ({
-    name,
-    shape: [HIDDEN],
-    data: new Float32Array(HIDDEN).fill(1),
-  });
+  const weights = randomTensors(SEED);
   const output = weights('output.weight', HIDDEN, words.length);
-  // Rows of zeros for all but letters: only letters can win, so an answer is ASCII and never ends before it is told to.
-  words.forEach((word, id) => {
-    if (!/^[a-z]$/.test(word)) output.data.fill(0, id * HIDDEN, (id + 1) * HIDDEN);
-  });
+  // Letters alone, so an answer is ASCII.
+  silenceAllBut(/^[a-z]$/, words, output);
   const layer = (i: number): readonly Tensor[] => [
     ones(`blk.${i}.attn_norm.weight`),
     ...['q', 'k', 'v', 'output'].map((one) =>
