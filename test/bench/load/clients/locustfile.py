@@ -7,6 +7,7 @@ import os
 import time
 
 from locust import FastHttpUser, constant, events, task
+from quantiles import quantiles
 
 WARMUP_S = 1.0
 TOKENS = int(os.environ["BENCH_TOKENS"])
@@ -67,18 +68,6 @@ class Streams(FastHttpUser):
                         itl.append(now - last)
                 last = now
             response.success()
-
-
-def quantile(values, q):
-    ordered = sorted(values)
-    at = (len(ordered) - 1) * q
-    low = int(at)
-    high = min(low + 1, len(ordered) - 1)
-    return ordered[low] + (ordered[high] - ordered[low]) * (at - low)
-
-
-def quantiles(values):
-    return {"p50": quantile(values, 0.5), "p99": quantile(values, 0.99)} if values else None
 
 
 @events.quitting.add_listener

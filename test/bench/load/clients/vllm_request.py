@@ -13,21 +13,10 @@ library, url, concurrency, seconds, tokens = sys.argv[1:]
 sys.path.insert(0, library)
 
 import aiohttp  # noqa: E402
+from quantiles import quantiles  # noqa: E402
 from vllm_request import RequestFuncInput, async_request_openai_chat_completions  # noqa: E402
 
 WARMUP_S = 1.0
-
-
-def quantile(values, q):
-    ordered = sorted(values)
-    at = (len(ordered) - 1) * q
-    low = int(at)
-    high = min(low + 1, len(ordered) - 1)
-    return ordered[low] + (ordered[high] - ordered[low]) * (at - low)
-
-
-def quantiles(values):
-    return {"p50": quantile(values, 0.5), "p99": quantile(values, 0.99)} if values else None
 
 
 async def main():
