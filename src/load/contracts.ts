@@ -1,5 +1,6 @@
 import type { LatencyKey, RequestError, RequestRecord } from '../core/load-types.ts';
 import type { HistogramBuckets, Ratio, Seconds } from '../core/types.ts';
+import type { Exchange } from './exchange.ts';
 import type { EndpointPlan, LoadPlan, Timeouts } from './plan.ts';
 
 /** How the parts of the engine meet: prompts give bodies, the wire sends them, the driver decides when, batches leave the thread. */
@@ -26,35 +27,6 @@ export interface RequestSource {
   /** Whether {@link answered} must be given the answer's text (multi-turn); otherwise the wire keeps no text. */
   readonly wantsAnswers: boolean;
   answered(request: PreparedRequest, text: string): void;
-}
-
-/** What the wire found out about one request: mutable, reused by the wire's caller, valid until it is sent with again. */
-export interface Exchange {
-  /** An output came at `at`; the wire calls it for each output event, in order. Hot: 100,000 times a second. */
-  onOutput: (at: Seconds) => void;
-  /** It is over; everything below is final. Called exactly once for each `send`. */
-  onEnd: () => void;
-
-  startedAt: Seconds;
-  sentAt: Seconds;
-  connectedAt: Seconds | null;
-  firstByteAt: Seconds | null;
-  endedAt: Seconds;
-  status: number | null;
-  error: RequestError | null;
-  inputTokens: number | null;
-  outputTokens: number | null;
-  cachedTokens: number | null;
-  reasoningTokens: number | null;
-  finishReason: string | null;
-  responseId: string | null;
-  resends: number;
-  bytesSent: number;
-  bytesReceived: number;
-  /** The answer's text, where it was asked for. */
-  text: string;
-  /** Unix time in the answer's Date header, whole seconds; null when it had none. */
-  serverDate: Seconds | null;
 }
 
 /** Connections to one endpoint: kept alive, as many as there are requests under way. */

@@ -163,6 +163,9 @@ export class Driver implements Sender {
       readyAt: now,
       dispatchedAt: now,
     });
+    // As the wire does with what it sends.
+    slot.clear();
+    slot.startedAt = slot.sentAt = slot.endedAt = now;
     slot.error = NEVER_SENT;
     this.records.add(slot);
     this.#release(slot);

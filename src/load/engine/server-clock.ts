@@ -1,5 +1,5 @@
 import type { Seconds } from '../../core/types.ts';
-import type { Exchange } from '../contracts.ts';
+import type { Exchange } from '../exchange.ts';
 
 /** A server may keep the Date of its answers for so long (uvicorn, Node and nginx make it anew once a second). */
 const STALENESS: Seconds = 1;

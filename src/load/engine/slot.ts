@@ -1,7 +1,7 @@
 import { bucketOf } from '../../core/exponential-histogram.ts';
-import type { RequestError } from '../../core/load-types.ts';
 import type { Seconds } from '../../core/types.ts';
-import type { Exchange, PreparedRequest } from '../contracts.ts';
+import type { PreparedRequest } from '../contracts.ts';
+import { Exchange } from '../exchange.ts';
 import type { StageRun } from './stage-run.ts';
 
 /** Added to a gap's bucket, so that gaps from 2^-64 s to 2^191 s fit 16 bits above 0, which is no gap at all. */
@@ -19,26 +19,7 @@ export interface SlotOwner {
  * One request under way, and room for the next when it is over: nothing is allocated for an output. Gaps wait here as the numbers of their
  * buckets until the request has succeeded, because those of a failed one do not count.
  */
-export class Slot implements Exchange {
-  startedAt: Seconds = 0;
-  sentAt: Seconds = 0;
-  connectedAt: Seconds | null = null;
-  firstByteAt: Seconds | null = null;
-  endedAt: Seconds = 0;
-  status: number | null = null;
-  error: RequestError | null = null;
-  inputTokens: number | null = null;
-  outputTokens: number | null = null;
-  cachedTokens: number | null = null;
-  reasoningTokens: number | null = null;
-  finishReason: string | null = null;
-  responseId: string | null = null;
-  resends = 0;
-  bytesSent = 0;
-  bytesReceived = 0;
-  text = '';
-  serverDate: Seconds | null = null;
-
+export class Slot extends Exchange {
   /** Null while nothing is under way. */
   stage: StageRun | null = null;
   request: PreparedRequest | null = null;
@@ -58,15 +39,14 @@ export class Slot implements Exchange {
   /** Of gap i + 1, its bucket plus {@link GAP_BIAS}, or 0. There are `outputs - 1`. */
   gaps: Uint16Array = new Uint16Array(FIRST_ROOM);
 
-  readonly onOutput: (at: Seconds) => void;
-  readonly onEnd: () => void;
+  readonly #ended: (slot: Slot) => void;
 
-  constructor(onEnd: (slot: Slot) => void) {
-    this.onOutput = (at) => this.#output(at);
-    this.onEnd = () => onEnd(this);
+  constructor(ended: (slot: Slot) => void) {
+    super();
+    this.#ended = ended;
   }
 
-  /** Ready for another request. */
+  /** Takes another request; what the wire finds out is cleared when it is sent. */
   begin(of: {
     readonly stage: StageRun;
     readonly request: PreparedRequest;
@@ -83,29 +63,6 @@ export class Slot implements Exchange {
     this.scheduledAt = of.scheduledAt;
     this.readyAt = of.readyAt;
     this.dispatchedAt = of.dispatchedAt;
-    this.#clear();
-  }
-
-  #clear(): void {
-    const at = this.dispatchedAt;
-    this.startedAt = at;
-    this.sentAt = at;
-    this.connectedAt = null;
-    this.firstByteAt = null;
-    this.endedAt = at;
-    this.status = null;
-    this.error = null;
-    this.inputTokens = null;
-    this.outputTokens = null;
-    this.cachedTokens = null;
-    this.reasoningTokens = null;
-    this.finishReason = null;
-    this.responseId = null;
-    this.resends = 0;
-    this.bytesSent = 0;
-    this.bytesReceived = 0;
-    this.text = '';
-    this.serverDate = null;
     this.firstOutputAt = 0;
     this.lastOutputAt = 0;
     this.longestGap = 0;
@@ -113,7 +70,7 @@ export class Slot implements Exchange {
     this.outputs = 0;
   }
 
-  #output(at: Seconds): void {
+  onOutput(at: Seconds): void {
     const n = this.outputs++;
     if (n === 0) {
       this.firstOutputAt = at;
@@ -126,6 +83,10 @@ export class Slot implements Exchange {
     if (gap < this.shortestGap) this.shortestGap = gap;
     if (n > this.gaps.length) this.#grow();
     this.gaps[n - 1] = gap > 0 ? Math.min(GAP_LIMIT, Math.max(1, bucketOf(gap) + GAP_BIAS)) : 0;
+  }
+
+  onEnd(): void {
+    this.#ended(this);
   }
 
   #grow(): void {

@@ -1,7 +1,7 @@
 import type { LoadApi, RequestError } from '../../core/load-types.ts';
 import { asObject } from '../../core/otlp-values.ts';
 import type { Seconds } from '../../core/types.ts';
-import type { Exchange } from '../contracts.ts';
+import type { Exchange } from '../exchange.ts';
 import { answerDecoder, type Decode, eventDecoder } from './decode.ts';
 import { Decoded } from './decoded.ts';
 import { EventTemplate, unquoted } from './event-template.ts';

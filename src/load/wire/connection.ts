@@ -2,7 +2,7 @@ import type { OnReadOpts, Socket } from 'node:net';
 import type { RequestError } from '../../core/load-types.ts';
 import { monotonicNow } from '../../core/clock.ts';
 import type { Seconds } from '../../core/types.ts';
-import type { Exchange } from '../contracts.ts';
+import type { Exchange } from '../exchange.ts';
 import type { Timeouts } from '../plan.ts';
 import type { AnswerOptions } from './answer.ts';
 import type { Dialer } from './dialer.ts';

@@ -1,5 +1,5 @@
 import type { Seconds } from '../../core/types.ts';
-import type { Exchange } from '../contracts.ts';
+import type { Exchange } from '../exchange.ts';
 import { Answer, type AnswerOptions } from './answer.ts';
 import { failure } from './failure.ts';
 import { Inflation, type InflateSink } from './inflate.ts';

@@ -1,7 +1,8 @@
 import type { RequestError } from '../../core/load-types.ts';
 import { monotonicNow } from '../../core/clock.ts';
 import type { HistogramBuckets, Seconds } from '../../core/types.ts';
-import type { Exchange, Wire, WireOptions } from '../contracts.ts';
+import type { Wire, WireOptions } from '../contracts.ts';
+import type { Exchange } from '../exchange.ts';
 import { Connection, type ConnectionContext } from './connection.ts';
 import { Dialer } from './dialer.ts';
 import { socketFailure } from './failure.ts';
@@ -56,7 +57,7 @@ class HttpWire implements Wire {
   }
 
   send(bytes: Buffer, exchange: Exchange): void {
-    clear(exchange);
+    exchange.clear();
     const now = monotonicNow();
     let connection = this.#idle.pop();
     while (connection !== undefined && !connection.usable(now)) {
@@ -139,25 +140,4 @@ function checkInterval({ timeouts }: WireOptions): Seconds {
   const { connect, firstByte, stall, total } = timeouts;
   const shortest = Math.min(connect, total, firstByte ?? total, stall ?? total);
   return Math.min(MAX_CHECK_INTERVAL, Math.max(MIN_CHECK_INTERVAL, shortest / 20));
-}
-
-function clear(exchange: Exchange): void {
-  exchange.startedAt = 0;
-  exchange.sentAt = 0;
-  exchange.connectedAt = null;
-  exchange.firstByteAt = null;
-  exchange.endedAt = 0;
-  exchange.status = null;
-  exchange.error = null;
-  exchange.inputTokens = null;
-  exchange.outputTokens = null;
-  exchange.cachedTokens = null;
-  exchange.reasoningTokens = null;
-  exchange.finishReason = null;
-  exchange.responseId = null;
-  exchange.resends = 0;
-  exchange.bytesSent = 0;
-  exchange.bytesReceived = 0;
-  exchange.text = '';
-  exchange.serverDate = null;
 }

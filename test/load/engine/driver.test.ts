@@ -160,9 +160,14 @@ describe('an open loop', () => {
     const unfinished = run.records.filter(({ error }) => error?.class === 'unfinished');
     expect(run.records).toHaveLength(10);
     expect(unfinished).toHaveLength(5);
-    expect(unfinished.filter(({ error }) => error?.detail.startsWith('never sent'))).toHaveLength(
-      4,
-    );
+    const givenUp = unfinished.filter(({ error }) => error?.detail.startsWith('never sent'));
+    expect(givenUp).toHaveLength(4);
+    // Nothing of the requests that the slots had before.
+    for (const { startedAt, sentAt, endedAt, ...rest } of givenUp) {
+      expect([startedAt, sentAt]).toEqual([endedAt, endedAt]);
+      expect(endedAt - START).toBeCloseTo(2.9, 6);
+      expect(rest).toMatchObject({ outputs: 0, outputTokens: null, firstByteAt: null });
+    }
     expect(latencyOf(run, 'e2e').count).toBe(5);
   });
 });

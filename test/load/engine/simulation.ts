@@ -7,11 +7,11 @@ import { Driver, type DriverEvent } from '../../../src/load/engine/driver.ts';
 import { unpackRecords } from '../../../src/load/engine/record-pack.ts';
 import type {
   EngineBatch,
-  Exchange,
   PreparedRequest,
   RequestSource,
   Wire,
 } from '../../../src/load/contracts.ts';
+import type { Exchange } from '../../../src/load/exchange.ts';
 import type { Arrival, LoadPlan, StagePlan } from '../../../src/load/plan.ts';
 
 /** A run without threads, sockets or waiting: time moves from alarm to alarm. */
@@ -73,6 +73,7 @@ export class FakeWire implements Wire {
     const now = this.#alarms.now();
     const index = Number(body.toString());
     const { outputs, end, error, tokens, hangs } = this.#behave(index);
+    exchange.clear();
     exchange.startedAt = now;
     exchange.sentAt = now;
     const finish = (): void => {

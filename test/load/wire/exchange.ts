@@ -1,45 +1,29 @@
-import type { RequestError } from '../../../src/core/load-types.ts';
 import type { Seconds } from '../../../src/core/types.ts';
-import type { Exchange, Wire } from '../../../src/load/contracts.ts';
+import type { Wire } from '../../../src/load/contracts.ts';
+import { Exchange } from '../../../src/load/exchange.ts';
 
 /** An exchange that notes its outputs. */
-export class NotedExchange implements Exchange {
-  startedAt: Seconds = 0;
-  sentAt: Seconds = 0;
-  connectedAt: Seconds | null = null;
-  firstByteAt: Seconds | null = null;
-  endedAt: Seconds = 0;
-  status: number | null = null;
-  error: RequestError | null = null;
-  inputTokens: number | null = null;
-  outputTokens: number | null = null;
-  cachedTokens: number | null = null;
-  reasoningTokens: number | null = null;
-  finishReason: string | null = null;
-  responseId: string | null = null;
-  resends = 0;
-  bytesSent = 0;
-  bytesReceived = 0;
-  text = '';
-  serverDate: Seconds | null = null;
+export class NotedExchange extends Exchange {
   /** When each output came. */
   readonly outputs: Seconds[] = [];
   ends = 0;
   readonly ended: Promise<this>;
-  onOutput = (at: Seconds): void => {
-    this.outputs.push(at);
-  };
-  onEnd: () => void;
+  #resolve: (value: this) => void = () => undefined;
 
   constructor() {
-    let resolve: (value: this) => void;
-    this.ended = new Promise<this>((done) => {
-      resolve = done;
+    super();
+    this.ended = new Promise<this>((resolve) => {
+      this.#resolve = resolve;
     });
-    this.onEnd = () => {
-      this.ends++;
-      resolve(this);
-    };
+  }
+
+  onOutput(at: Seconds): void {
+    this.outputs.push(at);
+  }
+
+  onEnd(): void {
+    this.ends++;
+    this.#resolve(this);
   }
 }
 
