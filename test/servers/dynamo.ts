@@ -1,9 +1,10 @@
-import { spawn } from 'node:child_process';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
+import type { Seconds } from '../../src/core/types.ts';
+import { type ProcessGroup, startGroup } from '../process-group.ts';
 import { dynamoServer } from './install.ts';
 import type { Server } from './servers.ts';
 
@@ -13,7 +14,7 @@ import type { Server } from './servers.ts';
  */
 
 /** A server is killed then, whatever became of the test that started it. */
-const LIFETIME_S = 150;
+const LIFETIME: Seconds = 150;
 /** It was ready after 3 s. */
 const READY_LIMIT_MS = 60_000;
 /** Tokens of a prompt and its answer. */
@@ -25,17 +26,14 @@ export async function startDynamo(env: Readonly<Record<string, string>> = {}): P
   const discovery = mkdtempSync(join(tmpdir(), 'trace-dynamo-'));
   const port = await freePort();
   const said: string[] = [];
-  const start = (module: string, flags: readonly string[]): Started => {
-    const command = ['-s', 'KILL', String(LIFETIME_S), python, '-m', module, ...flags];
-    const child = spawn('timeout', command, {
-      stdio: ['ignore', 'pipe', 'pipe'],
-      detached: true,
-      env: { ...process.env, ...environment(discovery), ...env },
+  const start = (module: string, flags: readonly string[]): ProcessGroup => {
+    const group = startGroup([python, '-m', module, ...flags], {
+      lifetime: LIFETIME,
+      env: { ...environment(discovery), ...env },
     });
-    for (const stream of [child.stdout, child.stderr])
+    for (const stream of [group.child.stdout, group.child.stderr])
       stream.setEncoding('utf8').on('data', (text: string) => said.push(text));
-    const gone = new Promise<void>((resolve) => child.on('close', () => resolve()));
-    return { pid: child.pid ?? 0, hasEnded: () => child.exitCode !== null, gone };
+    return group;
   };
   const http = ['--http-host', '127.0.0.1', '--http-port', String(port)];
   const frontend = start('dynamo.frontend', [...http, '--router-mode', 'round-robin']);
@@ -45,32 +43,18 @@ export async function startDynamo(env: Readonly<Record<string, string>> = {}): P
   const mocker = start('dynamo.mocker', [...served, ...speed, ...size]);
   const both = [frontend, mocker];
   const stop = async (): Promise<void> => {
-    for (const { pid } of both) {
-      try {
-        process.kill(-pid, 'SIGKILL');
-      } catch {
-        // It ended by itself.
-      }
-    }
-    await Promise.all(both.map(({ gone }) => gone));
+    await Promise.all(both.map((group) => group.stop()));
     rmSync(discovery, { recursive: true, force: true });
   };
   const began = Date.now();
   while (!(await hasModel(port))) {
-    if (both.some(({ hasEnded }) => hasEnded()) || Date.now() - began > READY_LIMIT_MS) {
+    if (both.some(({ child }) => child.exitCode !== null) || Date.now() - began > READY_LIMIT_MS) {
       await stop();
       throw new Error(`Dynamo does not answer:\n${said.join('').slice(-4000)}`);
     }
     await sleep(100);
   }
-  return { pid: frontend.pid, port, stop };
-}
-
-interface Started {
-  /** Of `timeout`, which leads the process group. */
-  readonly pid: number;
-  readonly hasEnded: () => boolean;
-  readonly gone: Promise<void>;
+  return { pid: frontend.child.pid ?? 0, port, stop };
 }
 
 const environment = (discovery: string): Readonly<Record<string, string>> => ({

@@ -1,6 +1,7 @@
-import { spawn } from 'node:child_process';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
+import type { Seconds } from '../../src/core/types.ts';
+import { startGroup } from '../process-group.ts';
 import { startReady } from '../targets/harness.ts';
 import { fastifyPackages, llamaServer, pythonServers } from './install.ts';
 
@@ -8,7 +9,7 @@ import { fastifyPackages, llamaServer, pythonServers } from './install.ts';
 
 const HERE = import.meta.dirname;
 /** A server is killed then, whatever became of the test that started it. */
-const LIFETIME_S = 150;
+const LIFETIME: Seconds = 150;
 /** A cold import on a busy machine takes seconds; more is a failure. */
 const READY_TIMEOUT_MS = 60_000;
 
@@ -73,22 +74,10 @@ interface StartOptions {
   readonly onLine?: (line: string) => boolean;
 }
 
-async function start({ command, env, ready, onLine }: StartOptions): Promise<Server> {
-  // A process group of its own, so that what it starts ends with it; the shell says its pid and becomes the server.
-  const child = spawn(
-    'timeout',
-    ['-s', 'KILL', String(LIFETIME_S), 'sh', '-c', 'echo "PID $$"; exec "$@"', 'sh', ...command],
-    { env: { ...process.env, ...env }, stdio: ['ignore', 'pipe', 'pipe'], detached: true },
-  );
-  const gone = new Promise<void>((resolve) => child.on('close', () => resolve()));
-  const stop = async (): Promise<void> => {
-    try {
-      if (child.pid !== undefined) process.kill(-child.pid, 'SIGKILL');
-    } catch {
-      // It ended by itself.
-    }
-    await gone;
-  };
+async function start({ command, env = {}, ready, onLine }: StartOptions): Promise<Server> {
+  // The shell says its pid and becomes the server.
+  const shell = ['sh', '-c', 'echo "PID $$"; exec "$@"', 'sh'];
+  const { child, stop } = startGroup([...shell, ...command], { lifetime: LIFETIME, env });
   const said: string[] = [];
   try {
     return await new Promise<Server>((resolve, reject) => {

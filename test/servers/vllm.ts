@@ -1,15 +1,16 @@
-import { spawn } from 'node:child_process';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
+import type { Seconds } from '../../src/core/types.ts';
+import { startGroup } from '../process-group.ts';
 import { freePort } from './dynamo.ts';
 import { vllmServer } from './install.ts';
 import type { Server } from './servers.ts';
 
 /** A real vLLM on the CPU with a model of random weights: 6 GB to install, a minute to start. */
 
-const LIFETIME_S = 1_800;
+const LIFETIME: Seconds = 1_800;
 /** 56 s on a quiet machine, four minutes on a busy one. */
 const READY_LIMIT_MS = 600_000;
 export const VLLM_MODEL = 'tiny';
@@ -23,22 +24,15 @@ export async function startVllm(otlp: string | null): Promise<Server> {
   const size = ['--max-model-len', '2048', '--max-num-seqs', '16', '--enforce-eager'];
   const traces = otlp === null ? [] : ['--otlp-traces-endpoint', otlp];
   const flags = ['serve', model, ...where, '--dtype', 'float32', ...size, ...traces];
-  const child = spawn('timeout', ['-s', 'KILL', String(LIFETIME_S), program, ...flags], {
-    stdio: ['ignore', 'pipe', 'pipe'],
-    detached: true,
-    env: { ...process.env, ...ENVIRONMENT, VLLM_CACHE_ROOT: cache },
+  const { child, ...group } = startGroup([program, ...flags], {
+    lifetime: LIFETIME,
+    env: { ...ENVIRONMENT, VLLM_CACHE_ROOT: cache },
   });
   let said = '';
   for (const stream of [child.stdout, child.stderr])
     stream.setEncoding('utf8').on('data', (text: string) => (said = (said + text).slice(-6_000)));
-  const gone = new Promise<void>((resolve) => child.on('close', () => resolve()));
   const stop = async (): Promise<void> => {
-    try {
-      if (child.pid !== undefined) process.kill(-child.pid, 'SIGKILL');
-    } catch {
-      // It ended by itself.
-    }
-    await gone;
+    await group.stop();
     rmSync(cache, { recursive: true, force: true });
   };
   const began = Date.now();

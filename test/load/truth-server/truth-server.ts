@@ -1,10 +1,12 @@
-import { execFile, spawn, spawnSync } from 'node:child_process';
+import { execFile, spawnSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { promisify } from 'node:util';
+import type { Seconds } from '../../../src/core/types.ts';
 import { keptFolder } from '../../environments.ts';
+import { startGroup } from '../../process-group.ts';
 import { FULL } from '../../programs.ts';
 import { decodeLog, type TruthLog } from './truth-log.ts';
 
@@ -16,7 +18,7 @@ const HERE = import.meta.dirname;
 const BUILD_LIMIT_MS = 300_000;
 const READY_LIMIT_MS = 20_000;
 /** A server is killed then, whatever became of the test that started it. */
-const LIFETIME_S = 600;
+const LIFETIME: Seconds = 600;
 
 /** False where its tests are left out: there is no Go, and this is no full run. In a full run without Go they fail. */
 export const isWanted: boolean = FULL || spawnSync('go', ['version']).status === 0;
@@ -69,18 +71,7 @@ export async function truthServerProgram(): Promise<string> {
 /** Starts one on a free port. `behind` is what it is started by: `taskset`, `chrt` and their flags. */
 export async function startTruthServer(behind: readonly string[] = []): Promise<TruthServer> {
   const program = await truthServerProgram();
-  const limit = ['timeout', '-s', 'KILL', String(LIFETIME_S)] as const;
-  const [command, ...args] = [...limit, ...behind, program];
-  const child = spawn(command, args, { stdio: ['ignore', 'pipe', 'pipe'], detached: true });
-  const gone = new Promise<void>((resolve) => child.on('close', () => resolve()));
-  const stop = async (): Promise<void> => {
-    try {
-      if (child.pid !== undefined) process.kill(-child.pid, 'SIGKILL');
-    } catch {
-      // It ended by itself.
-    }
-    await gone;
-  };
+  const { child, stop } = startGroup([...behind, program], { lifetime: LIFETIME });
   const said: string[] = [];
   createInterface(child.stderr).on('line', (line) => said.push(line));
   try {
