@@ -112,6 +112,13 @@ export class LoopTurns {
     this.#last = { ...reading };
   }
 
+  /** As if the last reading were read again at `at`, where its thread is known not to have run since. */
+  stay(at: Seconds): void {
+    this.#closed = null;
+    if (this.#last !== null) this.#last = { ...this.#last, at, to: at };
+    if (this.#open !== null) this.#open.endMin = at;
+  }
+
   /** Forgets everything: the loop was not readable for a while, or is another one. */
   reset(): void {
     this.#last = null;

@@ -90,6 +90,14 @@ export class AsyncioWatch implements TurnWatch {
     this.#previousSample = at;
   }
 
+  stay(at: Seconds): void {
+    if (!this.idle) {
+      this.#last = at;
+      this.age = at - this.#latestStart();
+    }
+    this.#previousSample = at;
+  }
+
   takeClosed(): Turn | null {
     const closed = this.#closed;
     this.#closed = null;

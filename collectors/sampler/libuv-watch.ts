@@ -60,6 +60,10 @@ export class LibuvWatch implements TurnWatch {
     } else this.idleTotal = null;
   }
 
+  stay(at: Seconds): void {
+    this.#turns.stay(at);
+  }
+
   get idle(): boolean {
     return this.#turns.idle;
   }

@@ -40,6 +40,8 @@ export interface ThreadReadings {
   /** Total time on a core, and runnable without one, as of the last refresh. */
   readonly cpu: Seconds;
   readonly wait: Seconds;
+  /** Whether the thread has slept since the last time this was asked and after it, by the kernel's count of its turns on a core. */
+  staysAsleep(): boolean;
   /** The system call the thread is in (`running` when in none) and what its first argument, a descriptor, points to. */
   syscall(): { readonly name: string; readonly file: string | null };
 }
@@ -57,6 +59,13 @@ interface OpenTurn {
   readonly waitBefore: Seconds;
   /** What was seen in it; null until it has lasted long enough to be looked at. */
   seen: Sightings | null;
+}
+
+/** What a lasting turn was found doing. */
+interface Look {
+  readonly syscall: string;
+  readonly file: string | null;
+  readonly stack: string | null;
 }
 
 interface Sightings {
@@ -77,6 +86,8 @@ export class LoopObserver {
   readonly #raw: boolean;
   #open: OpenTurn | null = null;
   #refreshedAt: Seconds = 0;
+  /** The last look at the present turn, while the thread is known not to have run since. */
+  #look: Look | null = null;
   #second: SecondTally;
   #saturated = false;
 
@@ -105,7 +116,11 @@ export class LoopObserver {
    */
   sample(at: Seconds): BlockMessage | null {
     const watch = this.#watch;
-    watch.sample(at);
+    if (this.#sleepsOn()) watch.stay(at);
+    else {
+      this.#look = null;
+      watch.sample(at);
+    }
     const message = this.#open === null && watch.idle ? this.#takeUnseen() : this.#followTurn(at);
     this.#second.count(at, this.#raw);
     if (this.#saturated && this.#capture !== null) this.#second.sampleStack(at, this.#capture);
@@ -132,6 +147,15 @@ export class LoopObserver {
     this.#saturated = second.activity !== null;
     this.#second = new SecondTally(at, this.#watch, this.#readings);
     return second;
+  }
+
+  /**
+   * Whether a turn that was seen to last goes on in its sleep. Then nothing of the target's memory need be read: each reading holds up
+   * its memory map for a moment (most blocks are waits: sleep, files, network, locks, children).
+   */
+  #sleepsOn(): boolean {
+    const watch = this.#watch;
+    return !watch.idle && !watch.lost && watch.age > 0 && this.#readings.staysAsleep();
   }
 
   /** A turn that began and ended between two samples; only a loop that stamps its turns shows those. */
@@ -190,11 +214,15 @@ export class LoopObserver {
       files: new Set(),
     });
     seen.at = at;
-    const { name, file } = this.#readings.syscall();
-    seen.syscalls.set(name, (seen.syscalls.get(name) ?? 0) + 1);
+    const { syscall, file, stack } = (this.#look ??= this.#lookNow());
+    seen.syscalls.set(syscall, (seen.syscalls.get(syscall) ?? 0) + 1);
     if (file !== null && seen.files.size < FILE_LIMIT) seen.files.add(file);
-    const id = this.#capture?.() ?? null;
-    if (id !== null) seen.stacks.set(id, (seen.stacks.get(id) ?? 0) + weight);
+    if (stack !== null) seen.stacks.set(stack, (seen.stacks.get(stack) ?? 0) + weight);
+  }
+
+  #lookNow(): Look {
+    const { name, file } = this.#readings.syscall();
+    return { syscall: name, file, stack: this.#capture?.() ?? null };
   }
 
   #finish(turn: Turn, open: boolean): BlockMessage | null {

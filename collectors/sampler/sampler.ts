@@ -1,4 +1,4 @@
-import { Worker } from 'node:worker_threads';
+import type { Worker } from 'node:worker_threads';
 import { METRIC } from '../../src/core/semconv.ts';
 import type {
   Availability,
@@ -10,6 +10,7 @@ import type {
   ProcessTarget,
   Seconds,
 } from '../../src/core/types.ts';
+import { startThread } from '../../src/platform/standalone.ts';
 import { BatchIntake, type SamplerStatistics } from './batch-intake.ts';
 import type { BatchContext } from './batch-observations.ts';
 import { CELL, type LoopThread, type SamplerPlan, type WorkerMessage } from './messages.ts';
@@ -69,7 +70,7 @@ export class Sampler implements Collector<ProcessTarget> {
       raw: this.#options.raw,
       control: this.#cells.buffer,
     };
-    const worker = new Worker(new URL('./worker.js', import.meta.url), { workerData: plan });
+    const worker = startThread(new URL('./worker.js', import.meta.url), { workerData: plan });
     this.#worker = worker;
     const first = await new Promise<WorkerMessage>((resolve) => {
       worker.once('message', resolve);

@@ -37,6 +37,8 @@ export class StateWatch implements TurnWatch {
     if (!this.idle) this.turnId++;
   }
 
+  stay(): void {}
+
   takeClosed(): Turn | null {
     return null;
   }

@@ -103,6 +103,9 @@ export function mechanismOf(
   return most === '' || most === 'unknown' || most.startsWith('syscall ') ? 'unknown' : 'file-io';
 }
 
+/** The first letter of `running`; every other answer begins with a digit or a sign. */
+const RUNNING = 0x72;
+
 /** `/proc/<pid>/task/<tid>/{schedstat,syscall}` with kept descriptors: 2 µs a reading. */
 export class ProcThreadReadings implements ThreadReadings {
   cpu: Seconds = 0;
@@ -112,6 +115,10 @@ export class ProcThreadReadings implements ThreadReadings {
   readonly #syscall: KeptFile | null;
   /** On a core, waiting for one (nanoseconds), times scheduled. */
   readonly #numbers = new Float64Array(3);
+  /** Times scheduled at the last question whether it stayed asleep; 0 where the kernel does not count. */
+  #scheduled = 0;
+  /** It was seen asleep after that count was taken, or has been since. */
+  #asleep = false;
 
   /** Throws the errno error when the thread is not there. A `syscall` file that may not be read is done without. */
   constructor(pid: number, tid: number) {
@@ -128,6 +135,21 @@ export class ProcThreadReadings implements ThreadReadings {
       this.wait = (this.#numbers[1] ?? 0) / 1e9;
     }
     return true;
+  }
+
+  /**
+   * A thread that was found asleep and has not been given a core since has changed nothing of its own. The count is read before the
+   * state: the other way round, it could wake and be counted in between, run, and go to sleep again under the same count.
+   */
+  staysAsleep(): boolean {
+    this.#numbers.fill(0);
+    const isThere = this.refresh();
+    const scheduled = this.#numbers[2] ?? 0;
+    const stayed = isThere && this.#asleep && scheduled > 0 && scheduled === this.#scheduled;
+    this.#scheduled = scheduled;
+    // `running` stands for runnable too; a thread that the kernel blocks outside a call sleeps as well.
+    if (!stayed) this.#asleep = scheduled > 0 && isAsleepIn(this.#syscall);
+    return stayed;
   }
 
   syscall(): { readonly name: string; readonly file: string | null } {
@@ -156,4 +178,11 @@ export class ProcThreadReadings implements ThreadReadings {
       return null;
     }
   }
+}
+
+/** Whether a `syscall` file, read now, says that its thread is off the core: anything but `running`. */
+function isAsleepIn(file: KeptFile | null): boolean {
+  if (file === null) return false;
+  const length = file.read();
+  return length > 0 && file.buffer[0] !== RUNNING;
 }

@@ -22,6 +22,8 @@ export interface TurnWatch {
   readonly basis: 'callback' | 'iteration';
   /** Reads the target once, at `at`. Never throws: an unreadable loop is `lost`. */
   sample(at: Seconds): void;
+  /** As `sample`, where it is known that the thread has not run since: what was read then is still so, and nothing is read. */
+  stay(at: Seconds): void;
   /** At the last sample the loop waited in its poll, or was between callbacks. */
   readonly idle: boolean;
   /** The last sample could not tell: nothing may be concluded from it. */

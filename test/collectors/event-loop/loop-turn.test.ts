@@ -78,6 +78,27 @@ describe('a loop with idle metrics (Node)', () => {
     expect(turns.openTurn()?.startMin).toBeCloseTo(truth.start, 6);
   });
 
+  it.each([true, false])(
+    'takes staying for a reading that shows nothing new (idle metrics: %s)',
+    (idleMetrics) => {
+      const loop = new SimulatedLoop(100, [QUIET, BLOCK, QUIET, QUIET], idleMetrics);
+      const truth = longest(loop);
+      const moments = [...every(0.002, 100.001, loop.end)];
+      const { closed } = observe(loop, moments, idleMetrics);
+      const turns = new LoopTurns({ idleMetrics, floor: FLOOR });
+      const stayed: LoopTurn[] = [];
+      for (const at of moments) {
+        const { reading, inPoll } = loop.read(at);
+        if (turns.age > 0 && at < truth.end) turns.stay(at);
+        else turns.observe(reading, inPoll);
+        const turn = turns.takeClosed();
+        if (turn !== null) stayed.push(turn);
+      }
+      expect(stayed).toHaveLength(1);
+      expect(stayed).toEqual(closed);
+    },
+  );
+
   it('never calls a saturated loop blocked', () => {
     const loop = new SimulatedLoop(100, times(20_000, BUSY), true);
     const { closed, turns } = observe(loop, every(0.012, 100.001, loop.end));

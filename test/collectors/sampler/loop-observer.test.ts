@@ -9,18 +9,34 @@ interface Stretch {
   readonly to: number;
   readonly handle: number;
   readonly waited?: number;
+  /** It sleeps from its second sample on, as in `time.sleep` or a read from a disk. */
+  readonly asleep?: boolean;
 }
 
 const THREAD = { tid: 1, name: 'main', kind: 'asyncio' } as const;
 
+interface Options {
+  readonly live?: boolean;
+  readonly late?: { readonly at: number; readonly by: number };
+}
+
 /** Samples a simulated thread as the sampling loop would and gives the blocks it reports. */
-function observe(
+function observe(stretches: readonly Stretch[], options: Options = {}): BlockMessage[] {
+  return observeCounted(stretches, options).blocks;
+}
+
+/** The same, with how often the target's memory was read: for its turn, and for its stack. */
+function observeCounted(
   stretches: readonly Stretch[],
-  options: { live?: boolean; late?: { at: number; by: number } } = {},
-): BlockMessage[] {
+  options: Options = {},
+): { readonly blocks: BlockMessage[]; readonly turnsRead: number; readonly stacksRead: number } {
   let at = 100;
+  let turnsRead = 0;
+  let stacksRead = 0;
+  let asked: Stretch | undefined;
   const current = (): Stretch | undefined => stretches.find((one) => one.from <= at && at < one.to);
   const read = (): RunOnceReading => {
+    turnsRead++;
     const stretch = current();
     return stretch === undefined || stretch.handle === 0
       ? { handle: 0, index: -1, turnStart: 0 }
@@ -40,9 +56,17 @@ function observe(
       get wait() {
         return waited();
       },
+      staysAsleep() {
+        const before = asked;
+        asked = current();
+        return asked?.asleep === true && asked === before;
+      },
       syscall: () => ({ name: 'running', file: null }),
     },
-    capture: () => `stack-of-${current()?.handle ?? 0}`,
+    capture() {
+      stacksRead++;
+      return `stack-of-${current()?.handle ?? 0}`;
+    },
     threshold: 0.05,
     raw: false,
     at,
@@ -57,7 +81,7 @@ function observe(
     at += observer.following ? 0.002 : 0.012;
     if (late !== undefined && before < late.at && at >= late.at) at += late.by;
   }
-  return blocks;
+  return { blocks, turnsRead, stacksRead };
 }
 
 describe('LoopObserver', () => {
@@ -77,6 +101,22 @@ describe('LoopObserver', () => {
       return { from, to: from + 0.0501, handle: i + 1 };
     });
     expect(observe(stretches)).toHaveLength(1000);
+  });
+
+  it('reads nothing of a thread that sleeps on, and reports the same', () => {
+    const stretches = [60, 75, 80, 400, 1500].map((length, i) => ({
+      from: 101 + 3 * i,
+      to: 101 + 3 * i + length / 1e3,
+      handle: i + 1,
+    }));
+    const awake = observeCounted(stretches);
+    const asleep = observeCounted(stretches.map((stretch) => ({ ...stretch, asleep: true })));
+    expect(asleep.blocks).toHaveLength(5);
+    expect(asleep.blocks).toEqual(awake.blocks);
+    expect(asleep.stacksRead).toBe(5);
+    const idle = observeCounted([{ from: 99, to: 114.5, handle: 0 }]).turnsRead;
+    expect(awake.turnsRead).toBeGreaterThan(idle + 300);
+    expect(asleep.turnsRead).toBeLessThan(idle + 20);
   });
 
   it('is silent about a saturated loop whose callbacks take 30 ms each', () => {

@@ -1,0 +1,66 @@
+import { type ChildProcess, spawn } from 'node:child_process';
+import { setTimeout as wait } from 'node:timers/promises';
+import { afterEach, describe, expect, it } from 'vitest';
+import { ProcThreadReadings } from '../../../collectors/sampler/thread-readings.ts';
+
+const children: ChildProcess[] = [];
+
+/** A process of Node that runs `code`, and readings of its main thread once it says it is ready. */
+async function readingsOf(code: string): Promise<ProcThreadReadings> {
+  const child = spawn(process.execPath, ['-e', `console.log('ready');${code}`], {
+    stdio: ['pipe', 'pipe', 'inherit'],
+  });
+  children.push(child);
+  await new Promise((resolve) => child.stdout?.once('data', resolve));
+  await wait(200);
+  const pid = child.pid ?? expect.fail('no process');
+  return new ProcThreadReadings(pid, pid);
+}
+
+/** The answers of `times` questions, 5 ms apart. */
+async function ask(readings: ProcThreadReadings, times: number): Promise<boolean[]> {
+  const answers: boolean[] = [];
+  for (let i = 0; i < times; i++) {
+    answers.push(readings.staysAsleep());
+    await wait(5);
+  }
+  return answers;
+}
+
+afterEach(() => {
+  for (const child of children.splice(0)) child.kill('SIGKILL');
+});
+
+describe('staysAsleep', () => {
+  it('is true from the second question on while a thread waits', async () => {
+    const readings = await readingsOf(
+      'Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 20e3);',
+    );
+    const [first, ...others] = await ask(readings, 20);
+    expect(first).toBe(false);
+    expect(others).toEqual(others.map(() => true));
+    readings.close();
+  });
+
+  it('is never true of a thread that computes', async () => {
+    const readings = await readingsOf('for (;;);');
+    expect(await ask(readings, 20)).not.toContain(true);
+    readings.close();
+  });
+
+  it('is not true where the thread ran for a moment in between', async () => {
+    const readings = await readingsOf('setInterval(() => {}, 1);');
+    expect(await ask(readings, 20)).not.toContain(true);
+    readings.close();
+  });
+
+  it('is not true of a thread that is gone', async () => {
+    const readings = await readingsOf('setInterval(() => {}, 1e6);');
+    expect((await ask(readings, 3)).at(-1)).toBe(true);
+    const child = children[0] ?? expect.fail('no process');
+    child.kill('SIGKILL');
+    await new Promise((resolve) => child.once('exit', resolve));
+    expect(readings.staysAsleep()).toBe(false);
+    readings.close();
+  });
+});
