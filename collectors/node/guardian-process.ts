@@ -1,6 +1,6 @@
 import { type ChildProcess, spawn } from 'node:child_process';
-import { fileURLToPath } from 'node:url';
 import type { Seconds } from '../../src/core/types.ts';
+import { moduleCommand } from '../../src/platform/standalone.ts';
 
 /** A Node process needs 60 ms to start; on a full machine a second. */
 const READY_WITHIN: Seconds = 5;
@@ -17,9 +17,9 @@ export class GuardianProcess {
 
   /** Resolves when it guards; null when it could not be started, and then nothing may be touched. */
   static async start(journal: string): Promise<GuardianProcess | null> {
-    const program = fileURLToPath(new URL('./guardian.js', import.meta.url));
+    const [program, ...args] = moduleCommand(new URL('./guardian.js', import.meta.url));
     const { PATH = '' } = process.env;
-    const child = spawn(process.execPath, [program, journal], {
+    const child = spawn(program, [...args, journal], {
       // A session of its own: a Ctrl-C at the terminal, or its end, is not for it.
       detached: true,
       cwd: '/',

@@ -1,8 +1,8 @@
-import { createRequire } from 'node:module';
+import { packageManifest } from '../platform/standalone.ts';
 
-/** The version in package.json. Resolved through the package's own name, so it works from the sources and from dist. */
+/** The version in package.json. */
 export function toolVersion(): string {
-  const manifest: unknown = createRequire(import.meta.url)('tracewright/package.json');
+  const manifest = packageManifest();
   if (typeof manifest === 'object' && manifest !== null && 'version' in manifest) {
     return String(manifest.version);
   }

@@ -1,8 +1,8 @@
-import { resolve } from 'node:path';
 import { printable } from '../core/text.ts';
 import { readStat } from './proc.ts';
 import type { AccessFacts } from './permission-facts.ts';
 import type { AccessRule } from './permission-rules.ts';
+import { ownProgram } from './standalone.ts';
 import { userName } from './target-refusal.ts';
 import { maskCredentials } from './target-title.ts';
 
@@ -131,8 +131,7 @@ export function ownCommandLine(
 
 /** trace with these arguments as root can start it, too: with absolute paths, since root's PATH may lack Node. */
 export function ownInvocation(args: readonly string[]): readonly string[] {
-  const program = process.argv[1];
-  return [process.execPath, ...(program === undefined ? [] : [resolve(program)]), ...args];
+  return [...ownProgram(), ...args];
 }
 
 /** Words as a POSIX shell takes them. */

@@ -1,5 +1,5 @@
 import { getPriority, setPriority } from 'node:os';
-import { Worker } from 'node:worker_threads';
+import { startThread } from '../../platform/standalone.ts';
 import type { StartLoad } from '../contracts.ts';
 import { Crew } from './crew.ts';
 
@@ -19,7 +19,7 @@ const YOUNG_MB = 12;
 export const startLoad: StartLoad = (plan, events) => {
   const crew = new Crew(plan, events, (setup) => {
     // Compiled: a worker starts from JavaScript.
-    return new Worker(new URL('./worker.js', import.meta.url), {
+    return startThread(new URL('./worker.js', import.meta.url), {
       workerData: setup,
       resourceLimits: { maxYoungGenerationSizeMb: YOUNG_MB },
     });

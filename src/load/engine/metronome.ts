@@ -1,5 +1,6 @@
-import { Worker } from 'node:worker_threads';
+import type { Worker } from 'node:worker_threads';
 import type { Seconds } from '../../core/types.ts';
+import { startThread } from '../../platform/standalone.ts';
 
 /** What the two threads share: when to ring, and how often that was changed. */
 export class MetronomeCells {
@@ -47,7 +48,7 @@ export class Metronome {
   /** `ring` is called in this thread. */
   constructor(ring: () => void) {
     this.#cells.set(Number.POSITIVE_INFINITY);
-    this.#thread = new Worker(new URL('./metronome-thread.js', import.meta.url), {
+    this.#thread = startThread(new URL('./metronome-thread.js', import.meta.url), {
       workerData: this.#cells.buffer,
       // It allocates nothing.
       resourceLimits: { maxYoungGenerationSizeMb: 1, maxOldGenerationSizeMb: 16 },
