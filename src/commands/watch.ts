@@ -2,6 +2,7 @@ import { ATTR, EVENT } from '../core/semconv.ts';
 import type {
   Clock,
   Collector,
+  Gap,
   Observation,
   ObserveContext,
   Ratio,
@@ -27,6 +28,10 @@ export function sourceOf<T extends Target>(collector: Collector<T>, target: T): 
 
 export interface WatchOptions {
   readonly sources: readonly Source[];
+  /** Called once when the run begins, with what adds a source to it while it goes on: a process that appeared meanwhile. */
+  readonly joining?: (add: (source: Source) => void, signal: AbortSignal) => void;
+  /** Whether the run ends with the process that this `target-gone` gap is about; without it, with the first that is gone. */
+  readonly endsWith?: (gap: Gap) => boolean;
   readonly sinks: readonly Sink[];
   readonly clock: Clock;
   /** Null: until stopped, or until what is watched is gone. A promise: until it is settled, whatever is gone. */
@@ -92,7 +97,8 @@ export async function watch(options: WatchOptions): Promise<Watched> {
       observation.kind === 'gap' &&
       observation.reason === 'target-gone' &&
       until === null &&
-      !controller.signal.aborted
+      !controller.signal.aborted &&
+      (options.endsWith?.(observation) ?? true)
     ) {
       reason = 'target-gone';
       controller.abort();
@@ -100,22 +106,37 @@ export async function watch(options: WatchOptions): Promise<Watched> {
   };
   emit(anchor(clock));
   try {
-    const watching = options.sources.map(async (source) => {
-      try {
-        const context = { signal: controller.signal, clock };
-        for await (const observation of source.observe(context)) emit(observation);
-      } catch (error) {
-        emit(failure(source.name, clock, error));
-      }
-    });
+    const context = { signal: controller.signal, clock };
+    const watching = new Set<Promise<void>>();
+    const add = (source: Source): void => {
+      const watched = drain(source, context, emit).finally(() => watching.delete(watched));
+      watching.add(watched);
+    };
+    for (const source of options.sources) add(source);
+    options.joining?.(add, controller.signal);
     const ended = until?.finally(() => controller.abort()).catch(() => {});
-    await Promise.all([...watching, ended]);
+    // What joins while the others are waited for is waited for too.
+    while (watching.size > 0) await Promise.all(watching);
+    await ended;
   } finally {
     if (timer !== null) clearTimeout(timer);
     clearInterval(ticker);
     release();
   }
   return { from, to: clock.now(), reason, ownCpu: meter.ratio(), unseen, observed };
+}
+
+/** Everything a source yields; what it throws becomes a gap. */
+async function drain(
+  source: Source,
+  context: ObserveContext,
+  emit: (observation: Observation) => void,
+): Promise<void> {
+  try {
+    for await (const observation of source.observe(context)) emit(observation);
+  } catch (error) {
+    emit(failure(source.name, context.clock, error));
+  }
 }
 
 /** Whether an observation shows something of the target, unlike gaps and notes about the run itself. */

@@ -65,6 +65,12 @@ export function toRunEnd(body: unknown): RunEnd | undefined {
   };
 }
 
+/** A process of a run, from the body of a snapshot; undefined without a pid. */
+export function toTargetInfo(body: unknown): TargetInfo | undefined {
+  const target = asObject(body);
+  return target === undefined || !isFiniteNumber(target['pid']) ? undefined : toTarget(target);
+}
+
 /** A gap body; undefined when it has no interval or an unknown reason. */
 export function toGap(body: unknown): Gap | undefined {
   const gap = asObject(body);
@@ -74,7 +80,16 @@ export function toGap(body: unknown): Gap | undefined {
   if (gap === undefined || reason === undefined || !isFiniteNumber(from) || !isFiniteNumber(to))
     return undefined;
   const collector = asString(gap['collector'], 'unknown');
-  return { kind: 'gap', from, to, collector, reason, detail: asString(gap['detail']) };
+  const pid = gap['pid'];
+  return {
+    kind: 'gap',
+    from,
+    to,
+    collector,
+    reason,
+    detail: asString(gap['detail']),
+    ...(isFiniteNumber(pid) ? { pid } : {}),
+  };
 }
 
 /** The frames of a stack body, with its id; undefined without an id. */

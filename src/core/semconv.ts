@@ -93,6 +93,12 @@ export const EVENT = {
   activity: 'tracewright.eventloop.activity',
 } as const;
 
+/** What a snapshot is of. */
+export const SNAPSHOT = {
+  /** A process that joined the run after its start: its TargetInfo. */
+  target: 'target',
+} as const;
+
 const gauge = (name: string, unit: string, description: string): Metric => ({
   name,
   unit,

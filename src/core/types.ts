@@ -137,6 +137,8 @@ export interface Gap {
   readonly collector: string;
   readonly reason: 'late' | 'failed' | 'dropped' | 'target-gone';
   readonly detail: string;
+  /** The process that could not be observed, in a run that watches several; the first target's where there is none. */
+  readonly pid?: number;
 }
 
 export type Observation = Sample | Histogram | Span | StackSample | Snapshot | Event | Gap;
