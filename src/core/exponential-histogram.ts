@@ -19,8 +19,9 @@ const ROOM = PER_OCTAVE;
 
 /** A histogram being filled. Values ≤ 0 count as zero. A record is an increment in an array: a million a second cost 3 % of a core. */
 export class ExponentialHistogram {
-  /** `#counts[i]` counts bucket `#offset + i`; empty until something above zero is recorded. */
-  #counts = new Uint32Array(0);
+  #scale = HISTOGRAM_SCALE;
+  /** `#counts[i]` counts bucket `#offset + i`; empty until something above zero is recorded. Wide once others were added. */
+  #counts: Uint32Array | Float64Array = new Uint32Array(0);
   #offset = 0;
   #zero = 0;
   #count = 0;
@@ -34,7 +35,7 @@ export class ExponentialHistogram {
     if (value < this.#min) this.#min = value;
     if (value > this.#max) this.#max = value;
     if (value <= 0) this.#zero++;
-    else this.#increment(bucketOf(value), 1);
+    else this.#increment(bucketOf(value));
   }
 
   /** The same as `record(0)` n times. */
@@ -69,25 +70,37 @@ export class ExponentialHistogram {
     for (let i = 0; i < count; i++) {
       const bucket = buckets[i] ?? 0;
       if (bucket === 0) this.#zero++;
-      else this.#increment(bucket - bias, 1);
+      else this.#increment(bucket - bias);
     }
   }
 
-  /** The same as recording again everything that is in there. Throws a RangeError at another scale. */
-  add(buckets: HistogramBuckets): void {
-    if (buckets.count === 0) return;
-    if (buckets.scale !== HISTOGRAM_SCALE) {
-      throw new RangeError(`cannot merge scale ${buckets.scale} into ${HISTOGRAM_SCALE}`);
+  /** The same as recording again everything that is in there. Throws a RangeError where its buckets are of another scale. */
+  add({ scale, offset, counts, ...part }: HistogramBuckets): void {
+    if (part.count === 0) return;
+    if (scale !== this.#scale && counts.length > 0) {
+      throw new RangeError(`cannot merge scale ${scale} into ${this.#scale}`);
     }
-    this.#count += buckets.count;
-    this.#zero += buckets.zeroCount;
-    this.#sum += buckets.sum;
-    this.#min = Math.min(this.#min, buckets.min);
-    this.#max = Math.max(this.#max, buckets.max);
-    for (let i = 0; i < buckets.counts.length; i++) {
-      const count = buckets.counts[i] ?? 0;
-      if (count > 0) this.#increment(buckets.offset + i, count);
-    }
+    this.#count += part.count;
+    this.#zero += part.zeroCount;
+    this.#sum += part.sum;
+    this.#min = Math.min(this.#min, part.min);
+    this.#max = Math.max(this.#max, part.max);
+    if (counts.length === 0) return;
+    // One by one nobody records 2^32 values, but many machines together do in a long run.
+    if (this.#counts instanceof Uint32Array) this.#counts = new Float64Array(this.#counts);
+    this.#makeRoom(offset, offset + counts.length);
+    const sums = this.#counts;
+    const from = offset - this.#offset;
+    for (let i = 0; i < counts.length; i++)
+      sums[from + i] = (sums[from + i] ?? 0) + (counts[i] ?? 0);
+  }
+
+  /** The sum of `parts`, at their scale if that is another than ours. Throws a RangeError where they differ in it. */
+  static sumOf(parts: readonly HistogramBuckets[]): HistogramBuckets {
+    const sum = new ExponentialHistogram();
+    sum.#scale = parts.find(({ count }) => count > 0)?.scale ?? HISTOGRAM_SCALE;
+    for (const part of parts) sum.add(part);
+    return sum.buckets();
   }
 
   get count(): number {
@@ -118,7 +131,7 @@ export class ExponentialHistogram {
     for (let i = from; i < to; i++) list.push(counts[i] ?? 0);
     const empty = this.#count === 0;
     return {
-      scale: HISTOGRAM_SCALE,
+      scale: this.#scale,
       zeroCount: this.#zero,
       offset: from === to ? 0 : this.#offset + from,
       counts: list,
@@ -129,58 +142,34 @@ export class ExponentialHistogram {
     };
   }
 
-  #increment(bucket: number, by: number): void {
+  #increment(bucket: number): void {
     let at = bucket - this.#offset;
     // Also when nothing is there yet, and for what is no number, which then counts in no bucket.
     if (!(at >= 0 && at < this.#counts.length)) {
       if (!Number.isFinite(bucket)) return;
-      this.#grow(bucket);
+      this.#makeRoom(bucket, bucket + 1);
       at = bucket - this.#offset;
     }
-    this.#counts[at] = (this.#counts[at] ?? 0) + by;
+    this.#counts[at] = (this.#counts[at] ?? 0) + 1;
   }
 
-  #grow(bucket: number): void {
+  /** For the buckets from `low` to before `high`. */
+  #makeRoom(low: number, high: number): void {
     const old = this.#counts;
-    const from = old.length === 0 ? bucket : Math.min(this.#offset, bucket);
-    const to = old.length === 0 ? bucket : Math.max(this.#offset + old.length - 1, bucket);
-    const offset = from - ROOM;
-    const counts = new Uint32Array(to - from + 1 + 2 * ROOM);
-    if (old.length > 0) counts.set(old, this.#offset - offset);
-    this.#counts = counts;
-    this.#offset = offset;
+    if (old.length === 0) this.#offset = low;
+    const end = this.#offset + old.length;
+    if (low >= this.#offset && high <= end) return;
+    const from = Math.min(this.#offset, low) - ROOM;
+    const length = Math.max(end, high) + ROOM - from;
+    this.#counts = old instanceof Uint32Array ? new Uint32Array(length) : new Float64Array(length);
+    this.#counts.set(old, this.#offset - from);
+    this.#offset = from;
   }
 }
 
-/** The histogram of everything in `parts`. All must have the same scale (ours do). */
+/** The histogram of everything in `parts`. All must have the same scale (ours do), else it throws a RangeError. */
 export function mergeHistograms(parts: readonly HistogramBuckets[]): HistogramBuckets {
-  const filled = parts.filter((part) => part.count > 0);
-  const first = filled[0];
-  if (first === undefined) return new ExponentialHistogram().drain();
-  const withBuckets = filled.filter((part) => part.counts.length > 0);
-  const offset = Math.min(...withBuckets.map((part) => part.offset), Number.MAX_SAFE_INTEGER);
-  const end = Math.max(...withBuckets.map((part) => part.offset + part.counts.length), offset);
-  const counts = Array.from({ length: withBuckets.length === 0 ? 0 : end - offset }, () => 0);
-  for (const part of withBuckets) {
-    if (part.scale !== first.scale)
-      throw new RangeError(`cannot merge scale ${part.scale} into ${first.scale}`);
-    part.counts.forEach((n, i) => {
-      const at = part.offset + i - offset;
-      counts[at] = (counts[at] ?? 0) + n;
-    });
-  }
-  const sumOf = (pick: (part: HistogramBuckets) => number) =>
-    filled.reduce((sum, part) => sum + pick(part), 0);
-  return {
-    scale: first.scale,
-    zeroCount: sumOf((part) => part.zeroCount),
-    offset: withBuckets.length === 0 ? 0 : offset,
-    counts,
-    count: sumOf((part) => part.count),
-    sum: sumOf((part) => part.sum),
-    min: Math.min(...filled.map((part) => part.min)),
-    max: Math.max(...filled.map((part) => part.max)),
-  };
+  return ExponentialHistogram.sumOf(parts);
 }
 
 /** The q-quantile, at the middle (geometric) of the bucket that holds it, clamped to the seen extremes; NaN when empty. */

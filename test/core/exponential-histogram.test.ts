@@ -111,6 +111,24 @@ describe('adding', () => {
     expect(() => new ExponentialHistogram().add(other)).toThrow(RangeError);
   });
 
+  it('holds more than 32 bits count, as the sums of long runs do, and counts on from there', () => {
+    const many = { ...filled([1]).buckets(), counts: [3e9], count: 3e9, sum: 3e9 };
+    const histogram = filled([1]);
+    histogram.add(many);
+    histogram.add(many);
+    histogram.record(1e-3);
+    histogram.record(1);
+    const { offset, counts, count } = histogram.drain();
+    expect([offset, counts[0], counts.at(-1), count]).toEqual([
+      bucketOf(1e-3),
+      1,
+      6e9 + 2,
+      6e9 + 3,
+    ]);
+    histogram.record(1);
+    expect(histogram.drain()).toEqual(reference([1]));
+  });
+
   it('of buckets alone is the same as of the values', () => {
     const values = [0, 0.005, 0.0049, 0, 0.3];
     const buckets = Uint16Array.from(values, (value) => (value > 0 ? bucketOf(value) + 16_384 : 0));
@@ -125,6 +143,34 @@ describe('adding', () => {
     expect(histogram.drain()).toEqual(reference([2, ...values]));
     histogram.recordBuckets(buckets, { bias: 0, count: 0, sum: 0, min: 0, max: 0 });
     expect(histogram.count).toBe(0);
+  });
+});
+
+describe('merging', () => {
+  const foreign = { ...filled([]).buckets(), scale: 3, offset: -2, counts: [1, 0, 4], count: 5 };
+
+  it('is recording everything at once, whatever the range of each', () => {
+    const parts = [[1e-6, 0], [], [4, 4, 1e3], [0], [0.25]];
+    const { sum, ...rest } = mergeHistograms(parts.map((part) => filled(part).buckets()));
+    const { sum: expected, ...others } = reference(parts.flat());
+    expect(rest).toEqual(others);
+    expect(sum).toBeCloseTo(expected, 9);
+    expect(mergeHistograms([])).toEqual(reference([]));
+  });
+
+  it('keeps another scale that all have, and leaves what was merged as it was', () => {
+    const before = structuredClone(foreign);
+    const merged = mergeHistograms([filled([]).buckets(), foreign, { ...foreign, offset: 0 }]);
+    expect(merged).toMatchObject({ scale: 3, offset: -2, counts: [1, 0, 5, 0, 4], count: 10 });
+    expect(foreign).toEqual(before);
+  });
+
+  it('refuses parts of several scales, but for zeros alone, which have none', () => {
+    expect(() => mergeHistograms([filled([1]).buckets(), foreign])).toThrow(
+      'cannot merge scale 3 into 8',
+    );
+    const zeros = { ...filled([0, 0]).buckets(), scale: 20 };
+    expect(mergeHistograms([filled([1]).buckets(), zeros])).toEqual(reference([1, 0, 0]));
   });
 });
 

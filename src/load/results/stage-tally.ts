@@ -1,9 +1,9 @@
+import { ExponentialHistogram } from '../../core/exponential-histogram.ts';
 import { LATENCY_KEYS, type ErrorExample, type LatencyKey } from '../../core/load-types.ts';
 import type { LoadErrorClass, RequestRecord, Slo, StageResult } from '../../core/load-types.ts';
 import type { Seconds } from '../../core/types.ts';
 import type { EngineBatch } from '../contracts.ts';
 import { CourseTally } from './course.ts';
-import { HistogramSum } from './histogram-sum.ts';
 import { meetsObjectives } from '../../core/load-request.ts';
 import { count, emptyTokens, emptyWindow, type TokenCounts, type WindowCounts } from './window.ts';
 
@@ -19,10 +19,10 @@ export interface StageMeta {
 export class StageTally {
   readonly #meta: StageMeta;
   readonly #slos: readonly Slo[];
-  readonly #latency = byLatency(() => new HistogramSum());
-  readonly #lateness = new HistogramSum();
-  readonly #loopDelay = new HistogramSum();
-  readonly #readLag = new HistogramSum();
+  readonly #latency = byLatency(() => new ExponentialHistogram());
+  readonly #lateness = new ExponentialHistogram();
+  readonly #loopDelay = new ExponentialHistogram();
+  readonly #readLag = new ExponentialHistogram();
   readonly #course = new CourseTally();
   readonly #requests = {
     ok: 0,
@@ -148,13 +148,13 @@ export class StageTally {
       },
       tokens: { ...this.#tokens },
       bytes: { ...this.#bytes },
-      latency: byLatency((key) => this.#latency[key].value()),
+      latency: byLatency((key) => this.#latency[key].buckets()),
       goodput: this.#slos.length === 0 ? null : { met },
       inFlight: { mean: this.#meanInFlight(), max: this.#inFlightMax },
       health: {
-        lateness: this.#lateness.value(),
-        loopDelay: this.#loopDelay.value(),
-        readLag: this.#readLag.value(),
+        lateness: this.#lateness.buckets(),
+        loopDelay: this.#loopDelay.buckets(),
+        readLag: this.#readLag.buckets(),
         coreShare: [...this.#workers]
           .sort(([a], [b]) => a - b)
           .map(([, { core, coreSeconds }]) => (coreSeconds === 0 ? 0 : core / coreSeconds)),
