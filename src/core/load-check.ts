@@ -1,5 +1,5 @@
 import {
-  LATENCY_KEYS,
+  byLatency,
   type ErrorExample,
   type LoadErrorClass,
   type LoadPart,
@@ -201,12 +201,7 @@ const stage = fields<StageResult>({
     events: count,
   }),
   bytes: fields<StageResult['bytes']>({ sent: amount, received: amount }),
-  latency: fields<StageResult['latency']>(
-    Object.fromEntries(LATENCY_KEYS.map((key) => [key, histogram])) as Record<
-      (typeof LATENCY_KEYS)[number],
-      Check<HistogramBuckets>
-    >,
-  ),
+  latency: fields<StageResult['latency']>(byLatency(() => histogram)),
   goodput: nullable(fields<NonNullable<StageResult['goodput']>>({ met: count })),
   inFlight: fields<StageResult['inFlight']>({ mean: amount, max: amount }),
   health: fields<StageResult['health']>({

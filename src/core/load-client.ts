@@ -1,7 +1,7 @@
 import { histogramQuantile } from './exponential-histogram.ts';
 import { meanError, ownDelay, quantileError, type OwnDelay } from './load-own-delay.ts';
 import { LOAD_QUANTILES, type LatencyStatistic } from './load-rates.ts';
-import { LATENCY_KEYS, type LatencyKey, type LoadResult, type StageResult } from './load-types.ts';
+import { byLatency, type LatencyKey, type LoadResult, type StageResult } from './load-types.ts';
 import type { HistogramBuckets, Ratio, Seconds } from './types.ts';
 
 /** What the load generator cannot vouch for, and whether it was itself the limit. docs/load-rules.md explains the numbers. */
@@ -103,10 +103,7 @@ export function samplesFor(q: Ratio): number {
 }
 
 export function stageSupport(stage: StageResult): StageSupport {
-  return Object.fromEntries(LATENCY_KEYS.map((key) => [key, latencySupport(stage, key)])) as Record<
-    LatencyKey,
-    LatencySupport
-  >;
+  return byLatency((key) => latencySupport(stage, key));
 }
 
 function latencySupport(stage: StageResult, key: LatencyKey): LatencySupport {

@@ -13,32 +13,36 @@ export type LoadApi = 'chat' | 'completions' | 'responses' | 'embeddings';
  * Why a request failed, exactly enough to act on. The part before the dot is the class, the part after it the phase or detail.
  * `http.4xx` and `http.5xx` carry the exact status in {@link RequestError.status}.
  */
-export type LoadErrorClass =
-  | 'dns'
-  | 'refused'
-  | 'unreachable'
-  | 'tls'
-  | 'timeout.connect'
-  | 'timeout.first_byte'
-  | 'timeout.total'
+export const LOAD_ERROR_CLASSES = [
+  'dns',
+  'refused',
+  'unreachable',
+  'tls',
+  'timeout.connect',
+  'timeout.first_byte',
+  'timeout.total',
   /** No byte for the stall limit in the middle of a stream. */
-  | 'stall'
-  | 'http.4xx'
-  | 'http.429'
-  | 'http.5xx'
-  | 'http.other'
+  'stall',
+  'http.4xx',
+  'http.429',
+  'http.5xx',
+  'http.other',
   /** The connection ended before any byte of an answer, also on a fresh connection. */
-  | 'reset'
+  'reset',
   /** The connection ended in the middle of an answer, or the stream ended without its end marker. */
-  | 'cut'
+  'cut',
   /** What came is no HTTP, no SSE, or no JSON of this API. */
-  | 'malformed'
+  'malformed',
   /** An error event inside a 200. */
-  | 'error_event'
+  'error_event',
   /** A complete answer without a single output. */
-  | 'empty'
+  'empty',
   /** Still running when the drain time was over; neither a success nor the server's failure. */
-  | 'unfinished';
+  'unfinished',
+] as const;
+
+/** One of {@link LOAD_ERROR_CLASSES}. */
+export type LoadErrorClass = (typeof LOAD_ERROR_CLASSES)[number];
 
 export interface RequestError {
   readonly class: LoadErrorClass;
@@ -104,17 +108,7 @@ export interface RequestRecord {
  * What latencies are kept of. `*_scheduled` count from the schedule (safe from coordinated omission), the others from the wire, that is
  * from `startedAt`. In a closed loop the two differ only by the time that the client itself took.
  */
-export type LatencyKey =
-  | 'ttft'
-  | 'itl'
-  | 'tpot'
-  | 'ntpot'
-  | 'e2e'
-  | 'ttft_scheduled'
-  | 'e2e_scheduled'
-  | 'connect';
-
-export const LATENCY_KEYS: readonly LatencyKey[] = [
+export const LATENCY_KEYS = [
   'ttft',
   'itl',
   'tpot',
@@ -123,7 +117,15 @@ export const LATENCY_KEYS: readonly LatencyKey[] = [
   'ttft_scheduled',
   'e2e_scheduled',
   'connect',
-];
+] as const;
+
+/** One of {@link LATENCY_KEYS}. */
+export type LatencyKey = (typeof LATENCY_KEYS)[number];
+
+/** Something of each latency. */
+export function byLatency<T>(of: (key: LatencyKey) => T): Record<LatencyKey, T> {
+  return Object.fromEntries(LATENCY_KEYS.map((key) => [key, of(key)])) as Record<LatencyKey, T>;
+}
 
 /** How the client itself did: what it could not have measured better than. */
 export interface ClientHealth {

@@ -7,7 +7,7 @@ import {
   sentRate,
   summariseLatency,
 } from '../core/load-rates.ts';
-import { LATENCY_KEYS, type LatencyKey, type StageResult } from '../core/load-types.ts';
+import { byLatency, LATENCY_KEYS, type LatencyKey, type StageResult } from '../core/load-types.ts';
 import type { HistogramBuckets, Seconds } from '../core/types.ts';
 
 /** One stage in the JSON document: the numbers people want, and everything they were made of. */
@@ -51,9 +51,7 @@ export function stageDocument(
       ended: course.ended,
     },
     histograms: {
-      ...Object.fromEntries(
-        LATENCY_KEYS.map((key) => [key, histogramDocument(stage.latency[key])]),
-      ),
+      ...byLatency((key) => histogramDocument(stage.latency[key])),
       lateness: histogramDocument(stage.health.lateness),
       loop_delay: histogramDocument(stage.health.loopDelay),
       read_lag: histogramDocument(stage.health.readLag),

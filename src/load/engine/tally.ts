@@ -1,5 +1,5 @@
 import { ExponentialHistogram } from '../../core/exponential-histogram.ts';
-import { LATENCY_KEYS, type LatencyKey } from '../../core/load-types.ts';
+import { byLatency, LATENCY_KEYS, type LatencyKey } from '../../core/load-types.ts';
 import type { HistogramBuckets, Seconds } from '../../core/types.ts';
 import type { EngineBatch } from '../contracts.ts';
 import { GAP_BIAS, type Slot } from './slot.ts';
@@ -15,9 +15,7 @@ export class Tally {
 
   constructor(isStreaming: boolean) {
     this.#isStreaming = isStreaming;
-    this.#latency = Object.fromEntries(
-      LATENCY_KEYS.map((key) => [key, new ExponentialHistogram()]),
-    ) as Record<LatencyKey, ExponentialHistogram>;
+    this.#latency = byLatency(() => new ExponentialHistogram());
   }
 
   /** A measured request waits for a place. */

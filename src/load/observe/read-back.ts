@@ -2,7 +2,7 @@ import { mergeHistograms } from '../../core/exponential-histogram.ts';
 import { TraceError } from '../../core/errors.ts';
 import { EXIT } from '../../core/exit-code.ts';
 import { checkLoadResult } from '../../core/load-check.ts';
-import { LATENCY_KEYS, type LoadResult } from '../../core/load-types.ts';
+import { byLatency, type LoadResult } from '../../core/load-types.ts';
 import { asObject } from '../../core/otlp-values.ts';
 import { GENAI, type GenAiProfile } from '../../core/semconv-genai.ts';
 import {
@@ -121,10 +121,10 @@ function stateAt(
     mergeHistograms(
       (histograms.get(key) ?? []).filter(({ to }) => to <= snapshot.at).map((one) => one.buckets),
     );
-  const latency = Object.fromEntries(LATENCY_KEYS.map((key) => [key, merged(key)]));
+  const latency = byLatency(merged);
   const health = Object.fromEntries(HEALTH_KEYS.map((key) => [key, merged(key)]));
   return {
     stage: { ...rest, latency, health: { ...health, coreShare } },
-    agrees: latency['e2e']?.count === asObject(rest['requests'])?.['ok'],
+    agrees: latency.e2e.count === asObject(rest['requests'])?.['ok'],
   };
 }

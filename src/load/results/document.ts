@@ -1,7 +1,7 @@
 import { TraceError } from '../../core/errors.ts';
 import { EXIT } from '../../core/exit-code.ts';
 import { checkLoadResult } from '../../core/load-check.ts';
-import { LATENCY_KEYS, type LoadResult, type StageResult } from '../../core/load-types.ts';
+import { byLatency, type LoadResult, type StageResult } from '../../core/load-types.ts';
 import { HISTOGRAM_SCALE } from '../../core/exponential-histogram.ts';
 import { printable } from '../../core/text.ts';
 import type { Bytes } from '../../core/types.ts';
@@ -127,9 +127,7 @@ function stageOf(stage: Fields): Record<keyof StageResult, unknown> {
     },
     tokens: stage['tokens'],
     bytes: stage['bytes'],
-    latency: Object.fromEntries(
-      LATENCY_KEYS.map((key) => [key, histogramOf(asFields(histograms[key]), key)]),
-    ),
+    latency: byLatency((key) => histogramOf(asFields(histograms[key]), key)),
     goodput: stage['goodput'],
     inFlight: stage['in_flight'],
     health: {

@@ -1,6 +1,13 @@
 import { ExponentialHistogram } from '../../core/exponential-histogram.ts';
-import { LATENCY_KEYS, type ErrorExample, type LatencyKey } from '../../core/load-types.ts';
-import type { LoadErrorClass, RequestRecord, Slo, StageResult } from '../../core/load-types.ts';
+import {
+  byLatency,
+  LATENCY_KEYS,
+  type ErrorExample,
+  type LoadErrorClass,
+  type RequestRecord,
+  type Slo,
+  type StageResult,
+} from '../../core/load-types.ts';
 import type { Seconds } from '../../core/types.ts';
 import type { EngineBatch } from '../contracts.ts';
 import { CourseTally } from './course.ts';
@@ -240,17 +247,4 @@ interface WorkerTally {
 
 function increment<K>(counts: Map<K, number>, key: K): void {
   counts.set(key, (counts.get(key) ?? 0) + 1);
-}
-
-function byLatency<T>(value: (key: LatencyKey) => T): Record<LatencyKey, T> {
-  return {
-    ttft: value('ttft'),
-    itl: value('itl'),
-    tpot: value('tpot'),
-    ntpot: value('ntpot'),
-    e2e: value('e2e'),
-    ttft_scheduled: value('ttft_scheduled'),
-    e2e_scheduled: value('e2e_scheduled'),
-    connect: value('connect'),
-  };
 }

@@ -1,6 +1,6 @@
 import { usageError } from '../../core/errors.ts';
 import type { LoadUnit } from '../../core/load-outcome.ts';
-import type { LatencyKey, LoadErrorClass } from '../../core/load-types.ts';
+import { LATENCY_KEYS, LOAD_ERROR_CLASSES } from '../../core/load-types.ts';
 import { printable } from '../../core/text.ts';
 import { unitOf, type LoadMetric } from './metric.ts';
 
@@ -17,35 +17,8 @@ export interface Threshold {
 
 export type Operator = '>' | '>=' | '<' | '<=';
 
-const LATENCIES: readonly LatencyKey[] = [
-  'ttft',
-  'itl',
-  'tpot',
-  'ntpot',
-  'e2e',
-  'ttft_scheduled',
-  'e2e_scheduled',
-  'connect',
-];
-const CLASSES: readonly LoadErrorClass[] = [
-  'dns',
-  'refused',
-  'unreachable',
-  'tls',
-  'timeout.connect',
-  'timeout.first_byte',
-  'timeout.total',
-  'stall',
-  'http.4xx',
-  'http.429',
-  'http.5xx',
-  'http.other',
-  'reset',
-  'cut',
-  'malformed',
-  'error_event',
-  'empty',
-];
+/** What was still running at the end is under `requests`. */
+const CLASSES = LOAD_ERROR_CLASSES.filter((one) => one !== 'unfinished');
 const PLAIN: Readonly<Record<string, LoadMetric>> = {
   error_ratio: { kind: 'error-ratio' },
   errors: { kind: 'errors', of: null },
@@ -113,9 +86,9 @@ function parseMetric(name: string, fail: Fail): LoadMetric {
       `no class of errors is called '${printable(detail, 40)}'; they are ${CLASSES.join(', ')}`,
     );
   }
-  const key = LATENCIES.find((one) => one === first);
+  const key = LATENCY_KEYS.find((one) => one === first);
   if (key === undefined) {
-    const names = [...LATENCIES, ...Object.keys(PLAIN).filter((one) => !one.includes('.'))];
+    const names = [...LATENCY_KEYS, ...Object.keys(PLAIN).filter((one) => !one.includes('.'))];
     throw fail(`no metric is called '${printable(name, 40)}'; they are ${names.join(', ')}`);
   }
   if (detail === '') throw fail(`${key} of what? ${key}.${STATISTICS}`);

@@ -1,8 +1,7 @@
 import { mergeHistograms } from '../../core/exponential-histogram.ts';
 import {
-  LATENCY_KEYS,
+  byLatency,
   type ErrorExample,
-  type LatencyKey,
   type LoadErrorClass,
   type Slo,
   type StageResult,
@@ -81,9 +80,7 @@ export function addCounts(stages: readonly StageCounts[]): StageCounts {
       sent: sum(({ bytes }) => bytes.sent),
       received: sum(({ bytes }) => bytes.received),
     },
-    latency: Object.fromEntries(
-      LATENCY_KEYS.map((key) => [key, mergeHistograms(stages.map((stage) => stage.latency[key]))]),
-    ) as Record<LatencyKey, HistogramBuckets>,
+    latency: byLatency((key) => mergeHistograms(stages.map((stage) => stage.latency[key]))),
   };
 }
 
