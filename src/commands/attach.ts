@@ -18,7 +18,7 @@ import { exitCodeOfFindings } from './outcome.ts';
 import { finish, openSinks, readBack } from './run-sinks.ts';
 import { StopSignals } from './stop-signals.ts';
 import { toolVersion } from './version.ts';
-import { ownCpuTime, runEnd, sourceOf, watch, type Watched } from './watch.ts';
+import { ownCpuTime, runEnd, type Source, sourceOf, watch, type Watched } from './watch.ts';
 
 /** `trace attach`: find the target, say what can be seen, watch it, report. */
 export const attachCommand: Command = { ...attachUsage, run };
@@ -42,7 +42,13 @@ async function run({ values, positionals, environment }: CommandContext): Promis
     const plan = await probeTarget(options, inspector);
     try {
       screen.announce(plan);
-      return await runPlan(plan, { options, environment, screen, inspector }, stops);
+      const context = { options, environment, screen, inspector, stops };
+      const outcome = await runPlan(plan, {
+        ...context,
+        verb: 'attach',
+        name: String(plan.found.target.pid),
+      });
+      return exitCode(outcome, { options, signal: stops.received });
     } finally {
       await plan.sampler?.close();
     }
@@ -61,41 +67,56 @@ function sleepWithoutCompacting(): void {
   setFlagsFromString('--no-incremental-marking');
 }
 
-async function runPlan(
-  plan: AttachPlan,
-  {
-    options,
-    environment,
-    screen,
-    inspector,
-  }: {
-    readonly options: AttachOptions;
-    readonly environment: Environment;
-    readonly screen: AttachScreen;
-    readonly inspector: NodeInspector;
-  },
-  stops: StopSignals,
-): Promise<ExitCode> {
+/** What a run is made with, beside its plan. */
+interface RunContext {
+  readonly options: AttachOptions;
+  readonly environment: Environment;
+  readonly screen: AttachScreen;
+  readonly inspector: NodeInspector;
+  readonly stops: Pick<StopSignals, 'listen'>;
+  readonly verb: 'attach' | 'run';
+  /** What the default name of the recording's folder ends with. */
+  readonly name: string;
+  /** Ends the run whatever is gone by then, and says why it ended; without it `options.duration` or the target's end does. */
+  readonly until?: Promise<Watched['reason']>;
+  /** What is watched beside the plan's collectors. */
+  readonly sources?: readonly Source[];
+}
+
+/** How a run ended and what it came to. */
+interface RunOutcome {
+  readonly findings: readonly Finding[];
+  readonly watched: Watched;
+  readonly end: RunEnd;
+}
+
+/** Watches what the plan says into its sinks and prints the report. Throws ERR_TARGET_GONE when nothing was observed. */
+async function runPlan(plan: AttachPlan, context: RunContext): Promise<RunOutcome> {
+  const { options, environment, screen, inspector, stops, until } = context;
   const clock = anchoredClock(takeAnchor());
-  const start = runStart(plan, options, clock);
+  const start = runStart(plan, context, clock);
   const sinks = await openSinks(start, {
     recording: options.recording,
     otlp: options.otlp,
-    name: String(plan.found.target.pid),
+    name: context.name,
     environment,
     screen,
     clock,
   });
   const startupCpu = ownCpuTime();
   const stolenBefore = stealTime();
-  const watched = await watch({
-    sources: plan.collectors.map((collector) => sourceOf(collector, plan.found.target)),
+  const seen = await watch({
+    sources: [
+      ...plan.collectors.map((collector) => sourceOf(collector, plan.found.target)),
+      ...(context.sources ?? []),
+    ],
     sinks: [...sinks.all, screen],
     clock,
-    duration: options.duration,
+    duration: until ?? options.duration,
     onStop: (stop) => stops.listen(stop),
     onTick: (elapsed) => screen.tick(elapsed),
   });
+  const watched = until === undefined ? seen : { ...seen, reason: await until };
   screen.endProgress();
   const left = await inspector.close();
   if (left !== null) screen.problem(left);
@@ -121,14 +142,14 @@ async function runPlan(
       { exitCode: EXIT.notFound },
     );
   }
-  return exitCode(findings, watched, { end, options, signal: stops.received });
+  return { findings, watched, end };
 }
 
-function runStart(plan: AttachPlan, options: AttachOptions, clock: Clock): RunStart {
+function runStart(plan: AttachPlan, { options, verb }: RunContext, clock: Clock): RunStart {
   return {
     schemaVersion: RECORDING_SCHEMA_VERSION,
     toolVersion: toolVersion(),
-    command: 'attach',
+    command: verb,
     startedAt: clock.now(),
     traceId: newTraceId(),
     targets: [targetInfo(plan.found, plan.runtime)],
@@ -168,9 +189,8 @@ function stealProblem(stolen: Seconds, elapsed: Seconds): string | null {
 }
 
 function exitCode(
-  findings: readonly Finding[],
-  watched: Watched,
-  { end, options, signal }: { end: RunEnd; options: AttachOptions; signal: StopSignal | null },
+  { findings, watched, end }: RunOutcome,
+  { options, signal }: { options: AttachOptions; signal: StopSignal | null },
 ): ExitCode {
   const codes: ExitCode[] = hasTooFewSamples(watched, end) ? [EXIT.invalid] : [];
   if (!options.exitZero) codes.push(exitCodeOfFindings(findings));
