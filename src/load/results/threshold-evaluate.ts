@@ -1,3 +1,4 @@
+import { holds } from '../../core/comparison.ts';
 import {
   meanSupport,
   quantileSupport,
@@ -9,7 +10,7 @@ import type { Estimate, LoadUnit, ThresholdOutcome } from '../../core/load-outco
 import type { LatencyKey, StageResult } from '../../core/load-types.ts';
 import { difference } from './estimates.ts';
 import { estimateOf, unitOf, type LoadMetric } from './metric.ts';
-import type { Operator, Threshold } from './threshold-parse.ts';
+import type { Threshold } from './threshold-parse.ts';
 
 /**
  * Judges one `--fail-on`: it fails when it holds, passes when it does not, and cannot tell when so few samples, or a client with such delays
@@ -49,19 +50,6 @@ export function evaluateThreshold(
     limit,
     reason: doubt === null ? fromHowMany(now, unit) : `${doubt.reason}, but so much is certain`,
   };
-}
-
-function holds(value: number, operator: Operator, limit: number): boolean {
-  switch (operator) {
-    case '>':
-      return value > limit;
-    case '>=':
-      return value >= limit;
-    case '<':
-      return value < limit;
-    case '<=':
-      return value <= limit;
-  }
 }
 
 function fromHowMany({ count }: Estimate, unit: LoadUnit): string {

@@ -1,5 +1,5 @@
+import { type Fail, factorOf, type Operator, readComparison } from '../../core/comparison.ts';
 import { usageError } from '../../core/errors.ts';
-import type { LoadUnit } from '../../core/load-outcome.ts';
 import { LATENCY_KEYS, LOAD_ERROR_CLASSES } from '../../core/load-types.ts';
 import { printable } from '../../core/text.ts';
 import { unitOf, type LoadMetric } from './metric.ts';
@@ -14,8 +14,6 @@ export interface Threshold {
   readonly limit: number;
   readonly isRelative: boolean;
 }
-
-export type Operator = '>' | '>=' | '<' | '<=';
 
 /** What was still running at the end is under `requests`. */
 const CLASSES = LOAD_ERROR_CLASSES.filter((one) => one !== 'unfinished');
@@ -37,11 +35,6 @@ const PLAIN: Readonly<Record<string, LoadMetric>> = {
 };
 const STATISTICS = 'mean, min, max, or a percentile such as p99';
 
-/** `name operator value`, spaces allowed. */
-const EXPRESSION = /^\s*([^\s<>=]+)\s*(>=|<=|>|<)\s*(.*?)\s*$/;
-/** A number, with a sign only where it is relative, and what follows. */
-const VALUE = /^([+-]?)(\d+(?:\.\d+)?|\.\d+)\s*(.*)$/;
-
 /** Parses `ttft.p99>500ms`, `error_ratio>1%`, `rate<20req/s`, `ttft.p99>+15%`. Throws a usage error that names what came. */
 export function parseThreshold(expression: string): Threshold {
   const fail = (why: string): Error =>
@@ -49,30 +42,20 @@ export function parseThreshold(expression: string): Threshold {
       `--fail-on '${printable(expression)}': ${why}`,
       "For example --fail-on 'ttft.p99>500ms', 'error_ratio>1%', 'rate<20req/s', or against a baseline 'e2e.p50>+10%'.",
     );
-  const parts = EXPRESSION.exec(expression);
-  if (parts === null) throw fail('it must be a metric, one of > >= < <=, and a value');
-  const [, name = '', operator = '', text = ''] = parts;
+  const { name, operator, sign, number, unit } = readComparison(expression, fail);
   const metric = parseMetric(name, fail);
-  const value = VALUE.exec(text);
-  if (value === null) {
-    throw fail(
-      text === '' ? `nothing follows ${operator}` : `'${printable(text, 40)}' is no value`,
-    );
-  }
-  const [, sign = '', digits = '', unit = ''] = value;
   if (sign === '') {
-    const limit = Number(digits) * factorOf(unit, unitOf(metric), fail);
-    return { expression, metric, operator: operator as Operator, limit, isRelative: false };
+    const limit = number * factorOf(unit, unitOf(metric), fail);
+    return { expression, metric, operator, limit, isRelative: false };
   }
+  const text = `${sign}${number}${unit}`;
   if (unit !== '%') {
     throw fail(`'${printable(text, 40)}' has a sign, so it must be a percentage of the baseline`);
   }
-  const limit = 1 + Number(`${sign}${digits}`) / 100;
+  const limit = 1 + Number(`${sign}${number}`) / 100;
   if (limit < 0) throw fail(`'${printable(text, 40)}' is less than nothing`);
-  return { expression, metric, operator: operator as Operator, limit, isRelative: true };
+  return { expression, metric, operator, limit, isRelative: true };
 }
-
-type Fail = (why: string) => Error;
 
 function parseMetric(name: string, fail: Fail): LoadMetric {
   const plain = Object.hasOwn(PLAIN, name) ? PLAIN[name] : undefined;
@@ -102,26 +85,4 @@ function parseMetric(name: string, fail: Fail): LoadMetric {
     throw fail(`'${printable(detail, 40)}' is no statistic of ${key}; it is ${STATISTICS}`);
   }
   return { kind: 'latency', key, of };
-}
-
-/** What a unit stands for in base units. */
-const UNITS: Readonly<Record<LoadUnit, Readonly<Record<string, number>>>> = {
-  s: { us: 1e-6, µs: 1e-6, ms: 1e-3, s: 1 },
-  ratio: { '%': 0.01, '': 1 },
-  count: { '': 1 },
-  '1/s': { '': 1, '/s': 1, 'req/s': 1, 'requests/s': 1, 'tok/s': 1, 'tokens/s': 1 },
-};
-const UNIT_NAMES: Readonly<Record<LoadUnit, string>> = {
-  s: 'a time, so ms or s must follow the number',
-  ratio: 'a share, given as a percentage or a number from 0 to 1',
-  count: 'a count, without a unit',
-  '1/s': 'a rate: req/s, tok/s or nothing follows the number',
-};
-
-function factorOf(unit: string, of: LoadUnit, fail: Fail): number {
-  const factor = Object.hasOwn(UNITS[of], unit) ? UNITS[of][unit] : undefined;
-  if (factor !== undefined) return factor;
-  throw fail(
-    `${unit === '' ? 'no unit' : `'${printable(unit, 40)}'`} came, and this is ${UNIT_NAMES[of]}`,
-  );
 }
