@@ -111,7 +111,7 @@ function report(error: unknown, environment: Environment, verbose: boolean): Exi
     const stack = error instanceof Error ? (error.stack ?? error.message) : String(error);
     environment.stderr.write(
       `trace: this is a bug in trace\n\n${stack}\n\n` +
-        'Please report it with the text above, `trace --version` and `node --version`.\n',
+        `Please report it with the text above, what \`trace --version\` says, and Node's ${process.version}.\n`,
     );
     return EXIT.internal;
   }

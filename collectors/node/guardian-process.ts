@@ -25,7 +25,8 @@ export class GuardianProcess {
       cwd: '/',
       // Not NODE_OPTIONS: what they ask of a program (an inspector, a preload) is not for it either.
       env: { PATH },
-      stdio: ['pipe', 'pipe', 'ignore'],
+      // None ignored: that takes /dev/null, which a root with nothing but trace does not have.
+      stdio: 'pipe',
     });
     child.stdin.on('error', () => {});
     const ready = await new Promise<boolean>((resolve) => {
@@ -43,6 +44,7 @@ export class GuardianProcess {
       return null;
     }
     child.stdout.destroy();
+    child.stderr.destroy();
     child.unref();
     if ('unref' in child.stdin && typeof child.stdin.unref === 'function') child.stdin.unref();
     return new GuardianProcess(child, child.pid);

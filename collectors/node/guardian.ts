@@ -15,6 +15,9 @@ const path = process.argv[2] ?? '';
 for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP', 'SIGQUIT'] as const)
   process.on(signal, () => {});
 
+// trace reads neither once it is guarded.
+for (const output of [process.stdout, process.stderr]) output.on('error', () => {});
+
 let settling = false;
 for (const event of ['end', 'close', 'error'] as const)
   process.stdin.on(event, () => void settle());
