@@ -86,3 +86,14 @@ export function summariseLatency(histogram: HistogramBuckets): LatencySummary {
     max: of(() => histogram.max),
   };
 }
+
+/** How late the client itself was with sending, reading, and what its loop had to do. */
+export function clientDelays({
+  health,
+}: StageResult): Readonly<Record<'lateness' | 'readLag' | 'loopDelay', LatencySummary>> {
+  return {
+    lateness: summariseLatency(health.lateness),
+    readLag: summariseLatency(health.readLag),
+    loopDelay: summariseLatency(health.loopDelay),
+  };
+}

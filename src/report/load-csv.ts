@@ -1,6 +1,6 @@
 import { clientLimits } from '../core/load-client.ts';
-import { histogramQuantile } from '../core/exponential-histogram.ts';
 import {
+  clientDelays,
   errorRatio,
   goodputRatio,
   ratesOf,
@@ -10,7 +10,6 @@ import {
 } from '../core/load-rates.ts';
 import { LATENCY_KEYS, type LatencyKey, type StageResult } from '../core/load-types.ts';
 import { saturationOf } from '../core/load-saturation.ts';
-import type { HistogramBuckets, Ratio } from '../core/types.ts';
 import { outside } from './layout.ts';
 import type { LoadReport } from './load-report.ts';
 
@@ -82,15 +81,15 @@ function latencyCells(
   return cells;
 }
 
-function clientCells({ health }: StageResult): Record<string, Value> {
-  const at = (histogram: HistogramBuckets, q: Ratio): Value =>
-    histogram.count === 0 ? null : histogramQuantile(histogram, q);
+function clientCells(stage: StageResult): Record<string, Value> {
+  const { lateness, loopDelay, readLag } = clientDelays(stage);
+  const { coreShare } = stage.health;
   return {
-    lateness_p50_s: at(health.lateness, 0.5),
-    lateness_p99_s: at(health.lateness, 0.99),
-    loop_delay_p99_s: at(health.loopDelay, 0.99),
-    read_lag_p99_s: at(health.readLag, 0.99),
-    core_ratio_max: health.coreShare.length === 0 ? null : Math.max(...health.coreShare),
+    lateness_p50_s: lateness.p50,
+    lateness_p99_s: lateness.p99,
+    loop_delay_p99_s: loopDelay.p99,
+    read_lag_p99_s: readLag.p99,
+    core_ratio_max: coreShare.length === 0 ? null : Math.max(...coreShare),
   };
 }
 

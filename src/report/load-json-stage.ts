@@ -1,6 +1,6 @@
-import { histogramQuantile } from '../core/exponential-histogram.ts';
 import type { LatencySupport, StageSupport } from '../core/load-client.ts';
 import {
+  clientDelays,
   errorRatio,
   goodputRatio,
   ratesOf,
@@ -8,7 +8,7 @@ import {
   summariseLatency,
 } from '../core/load-rates.ts';
 import { byLatency, LATENCY_KEYS, type LatencyKey, type StageResult } from '../core/load-types.ts';
-import type { HistogramBuckets, Seconds } from '../core/types.ts';
+import type { HistogramBuckets } from '../core/types.ts';
 
 /** One stage in the JSON document: the numbers people want, and everything they were made of. */
 
@@ -140,16 +140,16 @@ function latencyDocument(
   };
 }
 
-export function clientDocument({ health }: StageResult): Record<string, unknown> {
-  const of = (histogram: HistogramBuckets, q: number): Seconds | null =>
-    histogram.count === 0 ? null : histogramQuantile(histogram, q);
+/** How the client itself did. */
+export function clientDocument(stage: StageResult): Record<string, unknown> {
+  const { lateness, loopDelay, readLag } = clientDelays(stage);
   return {
-    lateness_p50_s: of(health.lateness, 0.5),
-    lateness_p99_s: of(health.lateness, 0.99),
-    loop_delay_p99_s: of(health.loopDelay, 0.99),
-    read_lag_p50_s: of(health.readLag, 0.5),
-    read_lag_p99_s: of(health.readLag, 0.99),
-    core_ratios: health.coreShare,
+    lateness_p50_s: lateness.p50,
+    lateness_p99_s: lateness.p99,
+    loop_delay_p99_s: loopDelay.p99,
+    read_lag_p50_s: readLag.p50,
+    read_lag_p99_s: readLag.p99,
+    core_ratios: stage.health.coreShare,
   };
 }
 

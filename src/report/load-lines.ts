@@ -1,9 +1,9 @@
-import { histogramQuantile } from '../core/exponential-histogram.ts';
 import type { ClientLimits } from '../core/load-client.ts';
 import { clockOffsets, missingParts } from '../core/load-parts.ts';
-import { errorRatio, goodputRatio, ratesOf, sentRate } from '../core/load-rates.ts';
+import { clientDelays, errorRatio, goodputRatio, ratesOf, sentRate } from '../core/load-rates.ts';
 import type { Saturation, StageSaturation } from '../core/load-saturation.ts';
 import type { LoadErrorClass, LoadResult, StageResult } from '../core/load-types.ts';
+import type { Seconds } from '../core/types.ts';
 import { formatCount, formatRatio, formatSeconds } from './format.ts';
 import { outside } from './layout.ts';
 import { reasonText } from './load-verdict.ts';
@@ -97,17 +97,18 @@ export function goodputLine(result: LoadResult): NumberLine[] {
 
 /** Whether the client kept up, with its numbers, and if not, why. */
 export function clientLine(result: LoadResult, limits: ClientLimits): NumberLine {
-  const { health } = result.total;
-  const at = (histogram: StageResult['health']['lateness'], q: number): string =>
-    histogram.count === 0 ? '?' : formatSeconds(Math.max(0, histogramQuantile(histogram, q)));
-  const shares = health.coreShare.map(formatRatio);
+  const { lateness, readLag, loopDelay } = clientDelays(result.total);
+  const { coreShare } = result.total.health;
+  const told = (delay: Seconds | null): string =>
+    delay === null ? '?' : formatSeconds(Math.max(0, delay));
+  const shares = coreShare.map(formatRatio);
   const cores =
     shares.length <= 4
       ? shares.join(', ')
-      : `${formatRatio(Math.min(...health.coreShare))} to ${formatRatio(Math.max(...health.coreShare))}`;
+      : `${formatRatio(Math.min(...coreShare))} to ${formatRatio(Math.max(...coreShare))}`;
   const numbers =
-    `sent ${at(health.lateness, 0.5)} late (p99 ${at(health.lateness, 0.99)}), ` +
-    `read ${at(health.readLag, 0.5)} late (p99 ${at(health.readLag, 0.99)}), loop delay p99 ${at(health.loopDelay, 0.99)}, ` +
+    `sent ${told(lateness.p50)} late (p99 ${told(lateness.p99)}), ` +
+    `read ${told(readLag.p50)} late (p99 ${told(readLag.p99)}), loop delay p99 ${told(loopDelay.p99)}, ` +
     `${cores === '' ? '?' : cores} of a core`;
   const word = limits.limited
     ? `the limit: ${[...new Set(limits.reasons.map(reasonText))].slice(0, 3).join('; ')}`

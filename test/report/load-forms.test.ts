@@ -43,6 +43,11 @@ describe('CSV', () => {
     expect(cell(0, 'connect_p50_s')).toBe('');
     expect(cell(2, 'behind')).toBe('latency-grows');
     expect(cell(2, 'client_limited')).toBe('false');
+    // How late the client was, as the sample has it.
+    expect(Number(cell(0, 'lateness_p99_s'))).toBeCloseTo(0.00002, 7);
+    expect(Number(cell(0, 'read_lag_p99_s'))).toBeCloseTo(0.00003, 7);
+    expect(Number(cell(0, 'loop_delay_p99_s'))).toBeCloseTo(0.0001, 7);
+    expect(Number(cell(0, 'core_ratio_max'))).toBeCloseTo(0.2, 9);
   });
 
   it.each([

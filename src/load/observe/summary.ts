@@ -1,17 +1,13 @@
-import { histogramQuantile } from '../../core/exponential-histogram.ts';
+import { ratesOf, summariseLatency } from '../../core/load-rates.ts';
 import type { LatencyKey, LoadResult } from '../../core/load-types.ts';
 
 /** What the root span of a run says of its requests. */
 
 const LATENCIES: readonly LatencyKey[] = ['ttft', 'itl', 'tpot', 'e2e'];
-const QUANTILES = [
-  ['p50', 0.5],
-  ['p99', 0.99],
-] as const;
 
 /** Counts and latencies as attributes, in seconds; a latency that nothing was measured of is left out. */
 export function loadSummary(result: LoadResult): Readonly<Record<string, number | string>> {
-  const { requests, tokens, latency, window } = result.total;
+  const { requests, tokens, latency } = result.total;
   const summary: Record<string, number | string> = {
     'tracewright.load.url': result.url,
     'tracewright.load.model': result.model,
@@ -22,11 +18,12 @@ export function loadSummary(result: LoadResult): Readonly<Record<string, number 
     'tracewright.load.output_token.count': tokens.output,
     'tracewright.load.input_token.count': tokens.input,
   };
-  if (window.seconds > 0) summary['tracewright.load.rate'] = window.ok / window.seconds;
+  const rates = ratesOf(result.total);
+  if (rates !== null) summary['tracewright.load.rate'] = rates.requests;
   for (const key of LATENCIES) {
-    if (latency[key].count === 0) continue;
-    for (const [name, q] of QUANTILES)
-      summary[`tracewright.load.${key}.${name}`] = histogramQuantile(latency[key], q);
+    const { p50, p99 } = summariseLatency(latency[key]);
+    if (p50 !== null) summary[`tracewright.load.${key}.p50`] = p50;
+    if (p99 !== null) summary[`tracewright.load.${key}.p99`] = p99;
   }
   return summary;
 }
