@@ -5,8 +5,8 @@ import {
   histogramQuantile,
   mergeHistograms,
 } from '../../src/core/exponential-histogram.ts';
+import { seededRandom } from '../../src/core/random.ts';
 import type { HistogramBuckets } from '../../src/core/types.ts';
-import { Random } from '../../src/load/engine/random.ts';
 
 /** What the histogram is, written down as plainly as can be. */
 function reference(values: readonly number[]): HistogramBuckets {
@@ -38,8 +38,8 @@ function filled(values: readonly number[]): ExponentialHistogram {
 
 /** From a microsecond to a thousand seconds, evenly by order of magnitude. */
 function latencies(n: number, seed = 1): number[] {
-  const random = new Random(seed, 0);
-  return Array.from({ length: n }, () => 10 ** (random.uniform() * 9 - 6));
+  const random = seededRandom(seed);
+  return Array.from({ length: n }, () => 10 ** (random() * 9 - 6));
 }
 
 describe('a histogram', () => {

@@ -1,6 +1,6 @@
 import type { Seconds } from '../../core/types.ts';
 import type { Arrival } from '../plan.ts';
-import { Random } from './random.ts';
+import { Random } from '../random.ts';
 
 /** When the requests of an open loop are due: one sequence from one seed, of which each worker takes its part. */
 

@@ -1,4 +1,4 @@
-import { Random } from '../engine/random.ts';
+import { Random } from '../random.ts';
 
 /** Random numbers of one thing in a run: they depend on the seed, what it is and which one, and on nothing that came before. */
 

@@ -2,7 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { describe, expect, it } from 'vitest';
 import { monotonicNow } from '../../../src/core/clock.ts';
 import { AlarmQueue, PreciseAlarms } from '../../../src/load/engine/alarms.ts';
-import { Random } from '../../../src/load/engine/random.ts';
+import { Random } from '../../../src/load/random.ts';
 
 describe('a queue of alarms', () => {
   it('rings them in order of time, those of one time in the order in which they were set', () => {

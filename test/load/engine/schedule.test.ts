@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
-import { Random } from '../../../src/load/engine/random.ts';
 import { Schedule, type ScheduleOptions } from '../../../src/load/engine/schedule.ts';
 import { SharedSchedule } from '../../../src/load/engine/timetable.ts';
+import { distance } from '../distance.ts';
 
 const CONSTANT: ScheduleOptions = {
   arrival: { kind: 'open', rate: 100, rateTo: 100, burstiness: null },
@@ -37,18 +37,6 @@ function momentsOf(values: readonly number[]): { readonly mean: number; readonly
   const mean = values.reduce((a, b) => a + b, 0) / values.length;
   const variance = values.reduce((sum, value) => sum + (value - mean) ** 2, 0) / values.length;
   return { mean, cv: Math.sqrt(variance) / mean };
-}
-
-/** The largest distance between the distribution of the values and a cumulative one (Kolmogorov and Smirnov). */
-function distance(values: readonly number[], cumulative: (value: number) => number): number {
-  const sorted = values.toSorted((a, b) => a - b);
-  return Math.max(
-    ...sorted.map((value, i) => {
-      const expected = cumulative(value);
-      const above = (i + 1) / sorted.length - expected;
-      return Math.max(above, expected - i / sorted.length);
-    }),
-  );
 }
 
 describe('constant arrivals', () => {
@@ -210,25 +198,5 @@ describe('workers', () => {
     const part = new SharedSchedule(shaped(1), 1, 2);
     while (part.advance());
     expect(part.end).toEqual({ at: 10, timed: true });
-  });
-});
-
-describe('random numbers', () => {
-  it('are even in [0, 1)', () => {
-    const random = new Random(3, 0);
-    const values = Array.from({ length: 20_000 }, () => random.uniform());
-    expect(distance(values, (value) => value)).toBeLessThan(1.63 / Math.sqrt(20_000));
-    expect(Math.max(...values)).toBeLessThan(1);
-  });
-
-  it('are normal', () => {
-    const random = new Random(3, 1);
-    const values = Array.from({ length: 20_000 }, () => random.normal());
-    const mean = values.reduce((a, b) => a + b, 0) / values.length;
-    const square = values.reduce((a, b) => a + b * b, 0) / values.length;
-    const fourth = values.reduce((a, b) => a + b ** 4, 0) / values.length;
-    expect(Math.abs(mean)).toBeLessThan(0.03);
-    expect(square).toBeCloseTo(1, 1);
-    expect(Math.abs(fourth - 3)).toBeLessThan(0.2);
   });
 });

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { Random } from '../../../src/load/engine/random.ts';
+import { Random } from '../../../src/load/random.ts';
 import { ServerClock } from '../../../src/load/engine/server-clock.ts';
 
 const WALL = 1_700_000_000;
