@@ -1,6 +1,7 @@
 import { readlinkSync } from 'node:fs';
 import { basename } from 'node:path';
 import { ELF_MACHINE, elfHeader, elfSymbols } from '../../src/platform/elf.ts';
+import { mappedFile } from '../../src/platform/mapped-file.ts';
 import { MemoryError, type MemoryMap } from '../../src/platform/memory.ts';
 import type { PythonSymbols } from './objects.ts';
 
@@ -63,7 +64,6 @@ const VERSION_SYMBOL = 'Py_Version';
 
 const LIBRARY = /^libpython\d/;
 const EXECUTABLE = /^python\d?/;
-const DELETED = ' (deleted)';
 
 /** Finds the interpreter among the mapped files: libpython before the executable. */
 export function findImage(
@@ -99,7 +99,7 @@ function readImage(
   pid: number,
   map: MemoryMap,
 ): { readonly ok: true; readonly image: PythonImage } | PythonRefusal {
-  const path = fileOf(pid, map);
+  const path = mappedFile(pid, map);
   try {
     const header = elfHeader(path);
     if (header === null) return refuse('not-python', `${map.path} is not an ELF file`, null);
@@ -154,13 +154,6 @@ function withoutRuntime(path: string): PythonRefusal {
           `${path} has no symbol _PyRuntime: it is not CPython, or stripped of its exports`,
           null,
         );
-}
-
-/** The mapped file as we can open it: in the target's root, or by the mapping when it was deleted since. */
-function fileOf(pid: number, map: MemoryMap): string {
-  return map.path.endsWith(DELETED)
-    ? `/proc/${pid}/map_files/${map.start.toString(16)}-${map.end.toString(16)}`
-    : `/proc/${pid}/root${map.path}`;
 }
 
 function readLink(path: string): string | null {

@@ -1,5 +1,6 @@
 import { readlinkSync } from 'node:fs';
 import { ELF_MACHINE, elfSymbols } from './elf.ts';
+import { mappedFile } from './mapped-file.ts';
 import { MemoryError, type ProcessMemory, pointerAt, readMaps } from './memory.ts';
 
 /**
@@ -76,7 +77,7 @@ function treeAddress(pid: number): number | Extract<WatchedSignals, { ok: false 
     if (map.offset !== 0 || map.inode === 0) continue;
     const own = map.path === executable;
     if (!own && !/\/libuv\.so[.\d]*$/.test(map.path)) continue;
-    const elf = elfSymbols(own ? `/proc/${pid}/exe` : `/proc/${pid}/root${map.path}`, [TREE]);
+    const elf = elfSymbols(mappedFile(pid, map), [TREE]);
     if (elf !== null && elf.machine !== ELF_MACHINE.x86_64)
       return { ok: false, reason: "libuv's signal tree is known for x86-64 only" };
     const symbol = elf?.symbols.get(TREE);

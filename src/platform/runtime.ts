@@ -1,6 +1,7 @@
 import { readlinkSync, statSync } from 'node:fs';
 import { basename } from 'node:path';
 import { printable } from '../core/text.ts';
+import { mappedFile, withoutDeleted } from './mapped-file.ts';
 import { type MemoryMap, readMaps } from './memory.ts';
 import { type Program, type RuntimeName, judgeProgram } from './runtime-program.ts';
 
@@ -119,36 +120,12 @@ function* libraryImages(pid: number, maps: readonly MemoryMap[] | null): Generat
   for (const map of maps ?? []) {
     if (map.offset !== 0 || map.inode === 0) continue;
     if (!RUNTIME_LIBRARY.test(basename(withoutDeleted(map.path))) && !isUvloop(map.path)) continue;
-    yield { map, path: pathOfMapping(pid, map) };
-  }
-}
-
-/**
- * Through the process's own root, unless another file has taken the name since (an upgrade while it runs). The kernel's link to
- * the mapped file itself is the certain way, but needs CAP_CHECKPOINT_RESTORE.
- */
-function pathOfMapping(pid: number, map: MemoryMap): string {
-  const path = `/proc/${pid}/root${map.path}`;
-  try {
-    if (statSync(path).ino === map.inode) return path;
-  } catch {
-    // Deleted, or not reachable from here: the link below is what is left.
-  }
-  const link = `/proc/${pid}/map_files/${map.start.toString(16)}-${map.end.toString(16)}`;
-  try {
-    statSync(link);
-    return link;
-  } catch {
-    return path;
+    yield { map, path: mappedFile(pid, map) };
   }
 }
 
 function isUvloop(path: string): boolean {
   return /\/uvloop\/loop\.[^/]*\.so$/.test(withoutDeleted(path));
-}
-
-function withoutDeleted(path: string): string {
-  return path.replace(/ \(deleted\)$/, '');
 }
 
 function executablePath(pid: number): string {
