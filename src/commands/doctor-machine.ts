@@ -1,10 +1,10 @@
 import { availableParallelism } from 'node:os';
 import { type Check, passed } from '../core/check.ts';
 import type { Bytes } from '../core/types.ts';
+import { cpuLimitOf, memoryLimitOf } from '../platform/cgroup-limits.ts';
 import { containerSigns } from '../platform/container.ts';
-import { cpuLimitOf, describeHost } from '../platform/host.ts';
+import { describeHost } from '../platform/host.ts';
 import { kernelFeatures, type KernelFeatures, MOUNT_TRACING } from '../platform/kernel-features.ts';
-import { memoryLimitOf } from '../platform/memory-limit.ts';
 import { gatherFacts } from '../platform/permission-facts.ts';
 import { readStatus } from '../platform/proc.ts';
 import type { Environment } from './command.ts';

@@ -1,7 +1,8 @@
 import { execFileSync, spawnSync } from 'node:child_process';
 import { existsSync, mkdirSync, readFileSync, rmdirSync, writeFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
-import { cpuLimitOf, describeHost, stealTime } from '../../src/platform/host.ts';
+import { cpuLimitOf } from '../../src/platform/cgroup-limits.ts';
+import { describeHost, stealTime } from '../../src/platform/host.ts';
 import { startShell } from './processes.ts';
 
 describe('the host', () => {

@@ -12,7 +12,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, describe, expect, it, onTestFinished } from 'vitest';
 import { capabilityNames, lackingCapabilities } from '../../src/platform/capabilities.ts';
-import { memoryLimitOf } from '../../src/platform/memory-limit.ts';
+import { memoryLimitOf } from '../../src/platform/cgroup-limits.ts';
 import {
   findInterpreters,
   findProgram,
