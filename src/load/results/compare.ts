@@ -4,6 +4,7 @@ import { LOAD_QUANTILES } from '../../core/load-rates.ts';
 import { printable } from '../../core/text.ts';
 import { difference } from './estimates.ts';
 import { estimateOf, unitOf, type LoadMetric } from './metric.ts';
+import { objectivesText } from './objectives.ts';
 
 /** What is compared, by the names of `--fail-on`. */
 const COMPARED: readonly {
@@ -91,9 +92,7 @@ function caveatsOf(now: LoadResult, baseline: LoadResult): readonly string[] {
   differ('seed', now.seed, baseline.seed);
   const levels = ({ stages }: LoadResult): string => stages.map(({ label }) => label).join(', ');
   differ('levels', levels(now), levels(baseline));
-  const objectives = ({ slos }: LoadResult): string =>
-    slos.map(({ metric, limit }) => `${metric}<${limit} s`).join(', ') || 'none';
-  differ('objectives', objectives(now), objectives(baseline));
+  differ('objectives', objectivesText(now.slos), objectivesText(baseline.slos));
   const isPartial = baseline.parts.present.some((part) => !part.complete) || baseline.interrupted;
   if (isPartial) caveats.push('the baseline was cut short');
   return caveats;

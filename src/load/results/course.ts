@@ -9,16 +9,21 @@ const FINEST: Seconds = 0.25;
 const MOST_WINDOWS = 512;
 
 const SERIES = ['scheduled', 'succeeded', 'ttft', 'ended'] as const;
+type SeriesName = (typeof SERIES)[number];
+
+function bySeries(of: (name: SeriesName) => number[]): Record<SeriesName, number[]> {
+  return {
+    scheduled: of('scheduled'),
+    succeeded: of('succeeded'),
+    ttft: of('ttft'),
+    ended: of('ended'),
+  };
+}
 
 /** A course being filled; times are from the beginning of the stage. */
 export class CourseTally {
   #width = FINEST;
-  readonly #series: Record<(typeof SERIES)[number], number[]> = {
-    scheduled: [],
-    succeeded: [],
-    ttft: [],
-    ended: [],
-  };
+  readonly #series = bySeries(() => []);
 
   add(record: RequestRecord, from: Seconds): void {
     // In a closed loop the first request of a slot may have been due before the stage was said to begin.
@@ -33,17 +38,10 @@ export class CourseTally {
   }
 
   value(): StageCourse {
-    const { scheduled, succeeded, ttft, ended } = this.#series;
-    return {
-      width: this.#width,
-      scheduled: [...scheduled],
-      succeeded: [...succeeded],
-      ttft: [...ttft],
-      ended: [...ended],
-    };
+    return { width: this.#width, ...bySeries((name) => [...this.#series[name]]) };
   }
 
-  #count(name: (typeof SERIES)[number], at: Seconds, by: number): void {
+  #count(name: SeriesName, at: Seconds, by: number): void {
     const series = this.#series[name];
     const window = Math.floor(at / this.#width);
     while (series.length <= window) series.push(0);
@@ -56,18 +54,12 @@ export class CourseTally {
   }
 }
 
-export const EMPTY_COURSE: StageCourse = {
-  width: FINEST,
-  scheduled: [],
-  succeeded: [],
-  ttft: [],
-  ended: [],
-};
+export const EMPTY_COURSE: StageCourse = { width: FINEST, ...bySeries(() => []) };
 
 /** The course of several machines' parts of one stage, each from its own beginning, at the widest of their widths. */
 export function mergeCourses(courses: readonly StageCourse[]): StageCourse {
   const width = Math.max(FINEST, ...courses.map((course) => course.width));
-  const sum = (name: (typeof SERIES)[number]): number[] => {
+  const sum = (name: SeriesName): number[] => {
     const total: number[] = [];
     for (const course of courses) {
       let series: readonly number[] = course[name];
@@ -78,13 +70,7 @@ export function mergeCourses(courses: readonly StageCourse[]): StageCourse {
     }
     return total;
   };
-  return {
-    width,
-    scheduled: sum('scheduled'),
-    succeeded: sum('succeeded'),
-    ttft: sum('ttft'),
-    ended: sum('ended'),
-  };
+  return { width, ...bySeries(sum) };
 }
 
 function halved(series: readonly number[]): number[] {

@@ -4,6 +4,7 @@ import type { LoadPart, LoadResult, StageResult } from '../../core/load-types.ts
 import { printable } from '../../core/text.ts';
 import type { Seconds } from '../../core/types.ts';
 import { mergeCourses } from './course.ts';
+import { objectivesText } from './objectives.ts';
 import { addCounts, addGoodput, addHealth, addWindows, totalOf } from './total.ts';
 
 /**
@@ -62,9 +63,7 @@ function checkSameRun(first: LoadResult, other: LoadResult): void {
   differ('API', first.api, other.api);
   differ('model', first.model, other.model);
   differ('streaming', first.streaming, other.streaming);
-  const objectives = ({ slos }: LoadResult): string =>
-    slos.map(({ metric, limit }) => `${metric}<${limit} s`).join(', ') || 'none';
-  differ('objectives', objectives(first), objectives(other));
+  differ('objectives', objectivesText(first.slos), objectivesText(other.slos));
 }
 
 function checkParts(present: readonly LoadPart[], expected: number): void {

@@ -12,6 +12,7 @@ import type { Seconds } from '../../core/types.ts';
 import type { EngineBatch } from '../contracts.ts';
 import { CourseTally } from './course.ts';
 import { meetsObjectives } from '../../core/load-request.ts';
+import { joinExamples } from './total.ts';
 import { count, emptyTokens, emptyWindow, type TokenCounts, type WindowCounts } from './window.ts';
 
 /** What a stage is, before anything was sent. */
@@ -209,12 +210,7 @@ export class StageTally {
     this.#requests.failed++;
     increment(this.#errors, error.class);
     if (error.status !== null) increment(this.#statuses, error.status);
-    const seen = this.#examples.get(error.class);
-    const retryAfter = Math.max(seen?.retryAfter ?? -1, error.retryAfter ?? -1);
-    this.#examples.set(error.class, {
-      detail: seen?.detail ?? error.detail,
-      retryAfter: retryAfter < 0 ? null : retryAfter,
-    });
+    this.#examples.set(error.class, joinExamples(this.#examples.get(error.class) ?? error, error));
   }
 
   #meanInFlight(): number {

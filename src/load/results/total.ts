@@ -133,6 +133,12 @@ function addByKey<K extends string>(
   return Object.fromEntries(sorted) as Record<K, number>;
 }
 
+/** One example of two of a class: what the first said, and the longer of the two waits that were asked for. */
+export function joinExamples(first: ErrorExample, second: ErrorExample): ErrorExample {
+  const retryAfter = Math.max(first.retryAfter ?? -1, second.retryAfter ?? -1);
+  return { detail: first.detail, retryAfter: retryAfter < 0 ? null : retryAfter };
+}
+
 /** Of several examples of a class the first in the alphabet: the choice must not depend on the order of the parts. */
 function addExamples(
   all: readonly Readonly<Partial<Record<LoadErrorClass, ErrorExample>>>[],
@@ -141,11 +147,8 @@ function addExamples(
   for (const examples of all) {
     for (const [name, example] of Object.entries(examples)) {
       const other = chosen.get(name) ?? example;
-      const retryAfter = Math.max(other.retryAfter ?? -1, example.retryAfter ?? -1);
-      chosen.set(name, {
-        detail: other.detail < example.detail ? other.detail : example.detail,
-        retryAfter: retryAfter < 0 ? null : retryAfter,
-      });
+      const [first, second] = other.detail < example.detail ? [other, example] : [example, other];
+      chosen.set(name, joinExamples(first, second));
     }
   }
   const sorted = [...chosen].sort(([a], [b]) => (a < b ? -1 : 1));
