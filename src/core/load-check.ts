@@ -1,5 +1,6 @@
 import {
   byLatency,
+  type ClockBounds,
   type ErrorExample,
   type LoadErrorClass,
   type LoadPart,
@@ -218,9 +219,7 @@ const part = fields<LoadPart>({
   cores: count,
   wall: number,
   mono: number,
-  serverOffset: nullable(
-    fields<NonNullable<LoadPart['serverOffset']>>({ low: number, high: number, samples: count }),
-  ),
+  serverOffset: nullable(fields<ClockBounds>({ low: number, high: number, samples: count })),
   complete: flag,
 });
 

@@ -234,6 +234,13 @@ export interface StageResult {
   readonly health: ClientHealth;
 }
 
+/** Between which bounds one clock is ahead of another, from so many `Date` headers. */
+export interface ClockBounds {
+  readonly low: Seconds;
+  readonly high: Seconds;
+  readonly samples: number;
+}
+
 /** One process's part in a run, as merging needs it. */
 export interface LoadPart {
   /** From 0. */
@@ -244,14 +251,8 @@ export interface LoadPart {
   /** Unix time of the start, and CLOCK_MONOTONIC then. */
   readonly wall: Seconds;
   readonly mono: Seconds;
-  /**
-   * The server's clock minus ours, from its `Date` headers: it lies between these bounds. Null when it sent none.
-   */
-  readonly serverOffset: {
-    readonly low: Seconds;
-    readonly high: Seconds;
-    readonly samples: number;
-  } | null;
+  /** The server's clock minus ours. Null when it sent no `Date`. */
+  readonly serverOffset: ClockBounds | null;
   /** Whether it ended by itself: a part that was killed is whole up to its last second. */
   readonly complete: boolean;
 }

@@ -1,4 +1,4 @@
-import type { LatencyKey, RequestError, RequestRecord } from '../core/load-types.ts';
+import type { ClockBounds, LatencyKey, RequestError, RequestRecord } from '../core/load-types.ts';
 import type { HistogramBuckets, Ratio, Seconds } from '../core/types.ts';
 import type { Exchange } from './exchange.ts';
 import type { EndpointPlan, LoadPlan, Timeouts } from './plan.ts';
@@ -76,12 +76,8 @@ export interface EngineBatch {
   /** Right now. */
   readonly inFlight: number;
   readonly stage: number;
-  /** Bounds of the server's clock minus ours so far, from Date headers. */
-  readonly serverOffset: {
-    readonly low: Seconds;
-    readonly high: Seconds;
-    readonly samples: number;
-  } | null;
+  /** The server's clock minus ours, as far as it is known by now. */
+  readonly serverOffset: ClockBounds | null;
 }
 
 /** What the engine says of itself besides batches. */

@@ -121,6 +121,9 @@ export interface Timeouts {
   readonly total: Seconds;
 }
 
+/** Requests that are sent and not measured: so many, or for so long. */
+export type Warmup = { readonly requests: number } | { readonly duration: Seconds };
+
 /** The whole run. */
 export interface LoadPlan {
   readonly runId: string;
@@ -130,7 +133,7 @@ export interface LoadPlan {
   readonly body: BodyPlan;
   readonly stages: readonly StagePlan[];
   /** Before the first stage (and after each change of level, for `duration`): sent, not measured. */
-  readonly warmup: { readonly requests: number } | { readonly duration: Seconds } | null;
+  readonly warmup: Warmup | null;
   readonly timeouts: Timeouts;
   /** How long requests under way may take at the end, and at Ctrl-C. */
   readonly drain: Seconds;

@@ -1,5 +1,5 @@
 import type { Seconds } from '../../core/types.ts';
-import type { Arrival } from '../plan.ts';
+import type { Arrival, Warmup } from '../plan.ts';
 import { Random } from '../random.ts';
 
 /** When the requests of an open loop are due: one sequence from one seed, of which each worker takes its part. */
@@ -9,7 +9,7 @@ export interface ScheduleOptions {
   readonly seed: number;
   readonly stage: number;
   /** At the first rate and not measured: for so long, or so many requests. */
-  readonly warmup: { readonly requests: number } | { readonly duration: Seconds } | null;
+  readonly warmup: Warmup | null;
   /** Of the measured part; over it the rate goes from `rate` to `rateTo`. Whichever comes first; both null: for ever. */
   readonly duration: Seconds | null;
   readonly requests: number | null;

@@ -1,3 +1,4 @@
+import type { ClockBounds } from '../../core/load-types.ts';
 import type { Seconds } from '../../core/types.ts';
 import type { Exchange } from '../exchange.ts';
 
@@ -30,11 +31,7 @@ export class ServerClock {
     this.#high = Math.min(this.#high, serverDate + 1 - (sentAt + this.#wallOffset));
   }
 
-  get bounds(): {
-    readonly low: Seconds;
-    readonly high: Seconds;
-    readonly samples: number;
-  } | null {
+  get bounds(): ClockBounds | null {
     if (this.#samples === 0) return null;
     // Crossed: some dates were old when they were sent, which lowers the upper bound and nothing else.
     const high = this.#high < this.#low ? this.#high + STALENESS : this.#high;

@@ -1,5 +1,5 @@
 import type { Seconds } from '../../core/types.ts';
-import type { StagePlan } from '../plan.ts';
+import type { StagePlan, Warmup } from '../plan.ts';
 import type { SlotOwner } from './slot.ts';
 import type { ReadyRequest } from './supply.ts';
 import { Tally } from './tally.ts';
@@ -43,7 +43,7 @@ export class StageRun {
   readonly plan: StagePlan;
   readonly startsAt: Seconds;
   /** Of this stage: null when it is measured from the beginning. */
-  readonly warmup: { readonly requests: number } | { readonly duration: Seconds } | null;
+  readonly warmup: Warmup | null;
   readonly tally: Tally;
   phase: 'sending' | 'draining' | 'drained' = 'sending';
   inFlight = 0;
@@ -56,7 +56,7 @@ export class StageRun {
     readonly index: number;
     readonly plan: StagePlan;
     readonly startsAt: Seconds;
-    readonly warmup: StageRun['warmup'];
+    readonly warmup: Warmup | null;
     readonly isStreaming: boolean;
   }) {
     this.index = of.index;

@@ -1,10 +1,9 @@
-import type { LoadPlan, StagePlan } from '../plan.ts';
-import type { StageRun } from './stage-run.ts';
+import type { LoadPlan, StagePlan, Warmup } from '../plan.ts';
 
 /** How the work of a plan is divided: over stages, and over workers. */
 
 /** The warm-up of a stage: by count only before the first, by time before each. */
-export function warmupOf({ warmup }: LoadPlan, stage: number): StageRun['warmup'] {
+export function warmupOf({ warmup }: LoadPlan, stage: number): Warmup | null {
   if (warmup === null) return null;
   if ('duration' in warmup) return warmup.duration > 0 ? warmup : null;
   return stage === 0 && warmup.requests > 0 ? warmup : null;

@@ -1,4 +1,4 @@
-import type { LoadPart, LoadResult, Slo, StageResult } from '../../core/load-types.ts';
+import type { ClockBounds, LoadPart, LoadResult, Slo, StageResult } from '../../core/load-types.ts';
 import type { EngineBatch, EngineEvents } from '../contracts.ts';
 import type { LoadPlan, StagePlan } from '../plan.ts';
 import { StageTally, type StageMeta } from './stage-tally.ts';
@@ -69,7 +69,7 @@ export interface RunEnding {
 export class ResultBuilder {
   readonly #meta: ResultMeta;
   readonly #stages: readonly StageTally[];
-  readonly #offsets = new Map<number, NonNullable<EngineBatch['serverOffset']>>();
+  readonly #offsets = new Map<number, ClockBounds>();
 
   constructor(meta: ResultMeta) {
     this.#meta = meta;
@@ -111,7 +111,7 @@ export class ResultBuilder {
   }
 
   /** What all threads' bounds have in common; where that is nothing, the clock was stepped: as wide as they all are. */
-  #serverOffset(): LoadPart['serverOffset'] {
+  #serverOffset(): ClockBounds | null {
     const all = [...this.#offsets.values()];
     if (all.length === 0) return null;
     const samples = all.reduce((sum, one) => sum + one.samples, 0);
