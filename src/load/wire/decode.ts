@@ -17,12 +17,18 @@ export function answerDecoder(api: LoadApi): Decode {
   return api === 'embeddings' ? decodeEmbeddings : decodeChoices;
 }
 
-/** Chat and (legacy) completions, whole or in deltas: the names differ, the meaning does not. */
-function decodeChoices(value: JsonObject, into: Decoded): void {
+/** Reads what stands around the output; false where that is an error. */
+function readEnvelope(value: JsonObject, into: Decoded): boolean {
   into.error = errorOf(value);
-  if (into.error !== null) return;
+  if (into.error !== null) return false;
   into.readId(value['id']);
   into.readUsage(value['usage']);
+  return true;
+}
+
+/** Chat and (legacy) completions, whole or in deltas: the names differ, the meaning does not. */
+function decodeChoices(value: JsonObject, into: Decoded): void {
+  if (!readEnvelope(value, into)) return;
   const choices = value['choices'];
   if (!Array.isArray(choices)) return;
   for (let i = 0; i < choices.length; i++) {
@@ -66,10 +72,7 @@ function readCall(value: unknown, into: Decoded): void {
 }
 
 function decodeEmbeddings(value: JsonObject, into: Decoded): void {
-  into.error = errorOf(value);
-  if (into.error !== null) return;
-  into.readId(value['id']);
-  into.readUsage(value['usage']);
+  if (!readEnvelope(value, into)) return;
   for (const item of asArray(value['data'])) {
     const embedding = asObject(item)?.['embedding'];
     // As numbers, or as base64 of them.

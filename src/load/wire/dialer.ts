@@ -16,8 +16,7 @@ export class Dialer {
   constructor(endpoint: EndpointPlan) {
     this.#endpoint = endpoint;
     const { tls } = endpoint;
-    this.#context =
-      tls === null ? null : createSecureContext(tls.ca === null ? {} : { ca: tls.ca });
+    this.#context = tls === null ? null : createSecureContext(authorityOf(tls));
   }
 
   get secure(): boolean {
@@ -37,10 +36,8 @@ export class Dialer {
       ...to,
       onread,
       secureContext: this.#context,
-      rejectUnauthorized: tls.verify,
+      ...identityOf(tls),
       ALPNProtocols: ['http/1.1'],
-      // An address is no server name (RFC 6066), and is checked against the certificate as the host.
-      ...(isIP(tls.servername) === 0 ? { servername: tls.servername } : {}),
       ...(this.#session === undefined ? {} : { session: this.#session }),
     };
     const socket = connectTls(options);
@@ -50,4 +47,19 @@ export class Dialer {
     });
     return socket;
   }
+}
+
+type Tls = NonNullable<EndpointPlan['tls']>;
+
+/** Who may vouch for the server, where that was said. */
+export function authorityOf({ ca }: Tls): { readonly ca?: string } {
+  return ca === null ? {} : { ca };
+}
+
+/** Who the server has to be. An address is no server name (RFC 6066), and is checked against the certificate as the host. */
+export function identityOf({ verify, servername }: Tls): {
+  readonly rejectUnauthorized: boolean;
+  readonly servername?: string;
+} {
+  return { rejectUnauthorized: verify, ...(isIP(servername) === 0 ? { servername } : {}) };
 }

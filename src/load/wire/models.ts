@@ -1,12 +1,12 @@
 import { type ClientRequest, type IncomingMessage, request as httpRequest } from 'node:http';
 import { request as httpsRequest } from 'node:https';
-import { isIP } from 'node:net';
 import { TraceError } from '../../core/errors.ts';
 import { EXIT } from '../../core/exit-code.ts';
 import { asArray, asObject } from '../../core/otlp-values.ts';
 import { printable } from '../../core/text.ts';
 import type { Seconds } from '../../core/types.ts';
 import type { EndpointPlan } from '../plan.ts';
+import { authorityOf, identityOf } from './dialer.ts';
 import { socketFailure, statusFailure } from './failure.ts';
 
 /** A list of models is a few kilobytes, of a proxy in front of hundreds of models some hundred. */
@@ -112,15 +112,7 @@ function get(
     const request: ClientRequest =
       tls === null
         ? httpRequest(options, take)
-        : httpsRequest(
-            {
-              ...options,
-              rejectUnauthorized: tls.verify,
-              ...(tls.ca === null ? {} : { ca: tls.ca }),
-              ...(isIP(tls.servername) === 0 ? { servername: tls.servername } : {}),
-            },
-            take,
-          );
+        : httpsRequest({ ...options, ...authorityOf(tls), ...identityOf(tls) }, take);
     const timer = setTimeout(
       () => request.destroy(new Error(`no answer in ${timeout} s`)),
       timeout * 1e3,

@@ -1,6 +1,6 @@
 import type { EndpointPlan } from '../plan.ts';
+import { TOKEN } from './response-head.ts';
 
-const TOKEN = /^[!#$%&'*+\-.^_`|~0-9A-Za-z]+$/;
 // What a field value may hold (RFC 9110, 5.5): visible characters, spaces and tabs; beyond ASCII only what latin1 has.
 const VALUE = /^[\t\u0020-\u007e\u0080-\u00ff]*$/;
 /** These tell where the message ends: only the wire knows. */

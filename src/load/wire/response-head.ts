@@ -25,7 +25,8 @@ export interface ResponseHead {
   readonly date: Seconds | null;
 }
 
-const TOKEN = /^[!#$%&'*+\-.^_`|~0-9A-Za-z]+$/;
+/** What a field name may be (RFC 9110, 5.6.2). */
+export const TOKEN: RegExp = /^[!#$%&'*+\-.^_`|~0-9A-Za-z]+$/;
 const STATUS_LINE = /^HTTP\/1\.([01]) ([1-9]\d{2})(?: .*)?$/s;
 
 /** The last head and what it says: that of most answers is the same, but for the second in its `Date`. */
