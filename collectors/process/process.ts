@@ -1,6 +1,8 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { EVENT } from '../../src/core/semconv.ts';
+import { ATTR, EVENT } from '../../src/core/semconv.ts';
+import { printable } from '../../src/core/text.ts';
 import type {
+  Attributes,
   Collector,
   Event,
   Gap,
@@ -9,7 +11,9 @@ import type {
   ProcessTarget,
   Seconds,
 } from '../../src/core/types.ts';
+import { kernelVerdict } from '../../src/platform/kernel-log.ts';
 import { judgeAccess } from '../../src/platform/permission.ts';
+import { uptime } from '../../src/platform/proc.ts';
 import { isSameProcess } from '../../src/platform/target.ts';
 import { type ProcessEnd, ProcessReader } from './readings.ts';
 import { PROCESS_METRICS, type TimedReading, samplesOf } from './samples.ts';
@@ -61,7 +65,8 @@ async function* observe(
       const reading = reader.read();
       const at = clock.now();
       if ('exitStatus' in reading) {
-        yield* farewell(target, reading, { from: last?.at ?? at, to: at });
+        const name = last?.reading.stat.comm ?? '';
+        yield* farewell(target, reading, { from: last?.at ?? at, to: at, name });
         return;
       }
       const gap = lateness(last, at, interval);
@@ -121,18 +126,28 @@ function unfollowedNote(at: Seconds, count: number): Event {
   };
 }
 
+/** The kernel writes the end of a process down before it is one; its clock and ours may differ by a little. */
+const KERNEL_LOG_MARGIN: Seconds = 2;
+
 function* farewell(
   target: ProcessTarget,
   end: ProcessEnd,
-  { from, to }: { from: Seconds; to: Seconds },
+  { from, to, name }: { from: Seconds; to: Seconds; name: string },
 ): Generator<Observation> {
   const how = describeExit(end.exitStatus);
+  const logged = kernelVerdict(target.pid, name, uptime() - (to - from) - KERNEL_LOG_MARGIN);
   yield {
     kind: 'event',
     at: to,
     name: EVENT.targetExit,
     severity: 'warn',
     body: `pid ${target.pid} ${how}`,
+    attributes: {
+      ...exitAttributes(end.exitStatus),
+      ...(logged === null
+        ? {}
+        : { [ATTR.exitCause]: logged.cause, [ATTR.kernelLog]: printable(logged.text, 300) }),
+    },
   };
   yield {
     kind: 'gap',
@@ -145,10 +160,18 @@ function* farewell(
 }
 
 /** wait(2): the low 7 bits are the signal, the next 8 the code. */
+function splitStatus(status: number): { readonly signal: number; readonly code: number } {
+  return { signal: status & 0x7f, code: (status >> 8) & 0xff };
+}
+
+function exitAttributes(status: number | null): Attributes {
+  if (status === null) return {};
+  const { signal, code } = splitStatus(status);
+  return signal === 0 ? { [ATTR.exitCode]: code } : { [ATTR.exitSignal]: signal };
+}
+
 function describeExit(status: number | null): string {
   if (status === null) return 'ended';
-  const signal = status & 0x7f;
-  return signal === 0
-    ? `exited with code ${(status >> 8) & 0xff}`
-    : `was killed by signal ${signal}`;
+  const { signal, code } = splitStatus(status);
+  return signal === 0 ? `exited with code ${code}` : `was killed by signal ${signal}`;
 }

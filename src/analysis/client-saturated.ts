@@ -10,6 +10,7 @@ import { recordedLoad } from './load-result.ts';
 export const clientSaturated: Detector = {
   code: 'TRC301',
   name: 'client-saturated',
+  of: 'run',
   needs: [LOAD_SNAPSHOT.result],
   *detect(view) {
     const result = recordedLoad(view);

@@ -1,9 +1,12 @@
-import type { Detector, Finding, RecordingView, Severity } from '../core/types.ts';
+import { processView, targetsOf } from '../core/process-view.ts';
+import type { Detector, Finding, RecordingView } from '../core/types.ts';
 import { clientSaturated } from './client-saturated.ts';
 import { cpuSpin } from './cpu-spin.ts';
 import { fdLeak, threadLeak } from './growth.ts';
 import { memoryLeak } from './growth-memory.ts';
 import { loopBlocked } from './loop-blocked.ts';
+import { processExit } from './process-exit.ts';
+import { groupFindings, SEVERITY_RANK } from './processes.ts';
 import { requestErrors } from './request-errors.ts';
 import { saturation } from './saturation.ts';
 import { slowRequests } from './slow-requests.ts';
@@ -15,18 +18,25 @@ export const DETECTORS: readonly Detector[] = [
   memoryLeak,
   fdLeak,
   threadLeak,
+  processExit,
   clientSaturated,
   saturation,
   requestErrors,
   slowRequests,
 ];
 
-const RANK: Readonly<Record<Severity, number>> = { critical: 0, warning: 1, note: 2 };
-
 /** All that the detectors say of a recording, worst first, numbered F1, F2, …; the same recording always gives the same list. */
 export function detectAll(view: RecordingView): readonly Finding[] {
-  return DETECTORS.flatMap((detector) => [...detector.detect(view)])
+  const processes = targetsOf(view);
+  const views = processes.length < 2 ? [view] : processes.map((one) => processView(view, one));
+  const found = DETECTORS.flatMap((detector) =>
+    (detector.of === 'run' ? [view] : views).flatMap((one) => [...detector.detect(one)]),
+  );
+  return (processes.length < 2 ? found : groupFindings(found, view))
     .map((finding, order) => ({ finding, order }))
-    .sort((a, b) => RANK[a.finding.severity] - RANK[b.finding.severity] || a.order - b.order)
+    .sort(
+      (a, b) =>
+        SEVERITY_RANK[a.finding.severity] - SEVERITY_RANK[b.finding.severity] || a.order - b.order,
+    )
     .map(({ finding }, index) => ({ ...finding, id: `F${index + 1}` }));
 }

@@ -8,6 +8,7 @@ import { recordedLoad } from './load-result.ts';
 export const requestErrors: Detector = {
   code: 'TRC303',
   name: 'request-errors',
+  of: 'run',
   needs: [LOAD_SNAPSHOT.result],
   *detect(view) {
     const total = recordedLoad(view)?.total;

@@ -11,6 +11,7 @@ import { recordedLoad } from './load-result.ts';
 export const saturation: Detector = {
   code: 'TRC302',
   name: 'saturation',
+  of: 'run',
   needs: [LOAD_SNAPSHOT.result],
   *detect(view) {
     const result = recordedLoad(view);

@@ -23,6 +23,7 @@ const LISTED = 10;
 export const slowRequests: Detector = {
   code: CODE,
   name: 'slow-requests',
+  of: 'run',
   needs: [SPAN.blocked],
   *detect(view) {
     if (!watchesLoop(view)) return;

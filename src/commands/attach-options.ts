@@ -23,6 +23,9 @@ const PAUSE_BOUNDS = { least: 0, most: 60 } as const;
 const OPTIONS = {
   pid: { type: 'string', short: 'p', multiple: true },
   match: { type: 'string' },
+  all: { type: 'boolean' },
+  subprocesses: { type: 'boolean' },
+  'no-subprocesses': { type: 'boolean' },
   duration: { type: 'string', short: 'd' },
   'lag-threshold': { type: 'string' },
   output: { type: 'string', short: 'o' },
@@ -78,9 +81,12 @@ export interface AttachDefaults {
 export interface AttachOptions {
   /** Which process; `list` when none was named. */
   readonly target:
-    | { readonly by: 'pid'; readonly pid: number }
-    | { readonly by: 'match'; readonly pattern: string }
+    | { readonly by: 'pid'; readonly pid: number; readonly others?: readonly number[] }
+    /** `all`: each process that matches; else it must be one. */
+    | { readonly by: 'match'; readonly pattern: string; readonly all?: boolean }
     | { readonly by: 'list' };
+  /** Watch the processes that the target started too; null: where it is a server known to spread over several. */
+  readonly subprocesses: boolean | null;
   /** Null: until Ctrl-C or the end of the target. */
   readonly duration: Seconds | null;
   readonly lagThreshold: Seconds;
@@ -134,6 +140,7 @@ export function parseAttachOptions(
   }
   return {
     target: chooseTarget(values, positionals),
+    subprocesses: chooseSubprocesses(isSet('subprocesses'), isSet('no-subprocesses')),
     duration: chooseDuration(text('duration'), defaults.duration),
     lagThreshold: chooseLagThreshold(text('lag-threshold'), defaults.lagThreshold),
     recording: {
@@ -194,21 +201,29 @@ function chooseTarget(
   positionals: readonly string[],
 ): AttachOptions['target'] {
   const flags = [values['pid'] ?? []].flat().map(String);
-  const pids = new Set([...positionals, ...flags].map(parsePid));
-  const [pid, another] = pids;
+  const [pid, ...others] = new Set([...positionals, ...flags].map(parsePid));
   const pattern = textValue(values, 'match');
-  if (another !== undefined) {
+  const all = values['all'] === true;
+  if (all && pattern === undefined) {
     throw usageError(
-      `one process at a time, got pids ${[...pids].join(', ')}`,
-      'Start one trace attach for each; each has its own recording.',
+      '--all needs --match: it takes each process that matches',
+      'Several pids can be given one after the other.',
     );
   }
-  if (pattern === undefined) return pid === undefined ? { by: 'list' } : { by: 'pid', pid };
+  if (pattern === undefined) {
+    if (pid === undefined) return { by: 'list' };
+    return { by: 'pid', pid, ...(others.length === 0 ? {} : { others }) };
+  }
   if (pid !== undefined) throw contradiction(`pid ${pid}`, '--match');
   if (pattern === '') {
     throw usageError('--match needs a pattern, got an empty one', 'Bare trace attach lists all.');
   }
-  return { by: 'match', pattern };
+  return { by: 'match', pattern, ...(all ? { all } : {}) };
+}
+
+function chooseSubprocesses(wanted: boolean, unwanted: boolean): boolean | null {
+  if (wanted && unwanted) throw contradiction('--subprocesses', '--no-subprocesses');
+  return wanted ? true : unwanted ? false : null;
 }
 
 function chooseDuration(

@@ -8,6 +8,7 @@ import type { Availability, Collector, CollectorInfo, ProcessTarget } from '../c
 import { type AccessJudgement, judgeAccess } from '../platform/permission.ts';
 import { detectRuntime, type Runtime } from '../platform/runtime.ts';
 import { findTarget, type FoundTarget } from '../platform/target.ts';
+import { findMatches, noMatchError } from '../platform/target-match.ts';
 import { workerProcesses } from '../platform/worker-processes.ts';
 import type { NodeInspector } from './attach-inspect.ts';
 import type { AttachOptions } from './attach-options.ts';
@@ -40,9 +41,9 @@ export async function probeTarget(
 ): Promise<AttachPlan> {
   const { target: selector } = options;
   const found = findTarget(
-    selector.by === 'match'
+    selector.by === 'match' && selector.all !== true
       ? { match: selector.pattern }
-      : { pid: selector.by === 'pid' ? selector.pid : '' },
+      : { pid: pidsOf(selector)[0] ?? '' },
   );
   const { target } = found;
   const runtime = detectRuntime(target.pid);
@@ -51,7 +52,7 @@ export async function probeTarget(
   const infos = [toInfo('process', await process.probe(target))];
   const loop = await probeLoop(target, { runtime, access, options, inspector });
   const inspected = await inspector.infos(target, runtime);
-  infos.push(...loop.infos, ...inspected, ...workersInfo(target.pid));
+  infos.push(...loop.infos, ...inspected);
   const { sampler } = loop;
   if (options.requireStacks) {
     try {
@@ -70,6 +71,15 @@ export async function probeTarget(
     infos,
     details: loop.details,
   };
+}
+
+/** The pids a selector names, the first target's first; of `--all` those that match now. Throws where none does. */
+export function pidsOf(selector: AttachOptions['target']): readonly number[] {
+  if (selector.by === 'list') return [];
+  if (selector.by === 'pid') return [selector.pid, ...(selector.others ?? [])];
+  const matches = findMatches(selector.pattern);
+  if (matches.length === 0) throw noMatchError(selector.pattern);
+  return matches.map(({ pid }) => pid);
 }
 
 interface LoopProbe {
@@ -138,8 +148,8 @@ async function probeLoop(
 /** So many are named; a server has about as many workers as cores. */
 const WORKERS_NAMED = 8;
 
-/** A master's silence says nothing of its workers. */
-function workersInfo(pid: number): readonly CollectorInfo[] {
+/** Why a master's silence says nothing where its workers are not watched; empty for a process without workers. */
+export function workersInfo(pid: number): readonly CollectorInfo[] {
   const workers = workerProcesses(pid).map((worker) => worker.pid);
   const [busiest] = workers;
   if (busiest === undefined) return [];
@@ -148,7 +158,7 @@ function workersInfo(pid: number): readonly CollectorInfo[] {
   const reason =
     `the work of a server with workers is done in them: pid ${pid} started ${named}, ` +
     `of the same program, and only pid ${pid} is watched`;
-  const remedy = `trace attach ${busiest}${workers.length > 1 ? '  # has used the most CPU of them' : ''}`;
+  const remedy = `trace attach ${pid} --subprocesses\ntrace attach ${busiest}${workers.length > 1 ? '  # has used the most CPU of them' : ''}`;
   return [toInfo(COLLECTOR.workers, { available: false, reason, remedy })];
 }
 

@@ -9,6 +9,7 @@ import type { Report } from '../report/report.ts';
 import { renderTerminal } from '../report/terminal.ts';
 import type { AttachOptions } from './attach-options.ts';
 import type { AttachPlan } from './attach-probe.ts';
+import type { ProcessTreeWatch } from './attach-tree.ts';
 import { PLAIN_PROGRESS_EVERY, RunScreen } from './run-screen.ts';
 
 /** What a person sees of a run: what cannot be seen, how it goes on, the report. A sink, so that it can count. */
@@ -31,7 +32,7 @@ export class AttachScreen extends RunScreen<AttachOptions> implements Sink {
   }
 
   /** Says first what will not be seen, and why. */
-  announce(plan: AttachPlan): void {
+  announce(plan: AttachPlan, tree: ProcessTreeWatch): void {
     const { target } = plan.found;
     this.#state = {
       pid: target.pid,
@@ -46,7 +47,7 @@ export class AttachScreen extends RunScreen<AttachOptions> implements Sink {
     if (this.options.quiet) return;
     for (const message of plan.messages) this.say(message);
     const said = new Set<string | null>();
-    for (const info of plan.infos) {
+    for (const info of [...plan.infos, ...tree.infos]) {
       if (info.available || plan.messages.length > 0 || said.has(info.reason)) continue;
       said.add(info.reason);
       this.say(`${info.name}: not seen: ${printable(info.reason ?? '', 400)}`);

@@ -1,4 +1,5 @@
 import { setFlagsFromString } from 'node:v8';
+import type { Sampler } from '../../collectors/sampler/sampler.ts';
 import { anchoredClock, takeAnchor } from '../core/clock.ts';
 import { TraceError } from '../core/errors.ts';
 import { combineExitCodes, EXIT, type ExitCode } from '../core/exit-code.ts';
@@ -6,13 +7,13 @@ import { newTraceId } from '../core/ids.ts';
 import type { Clock, Finding, RunEnd, RunStart, Seconds } from '../core/types.ts';
 import { cpuLimitOf } from '../platform/cgroup-limits.ts';
 import { describeHost, stealTime } from '../platform/host.ts';
-import { targetInfo } from '../platform/target.ts';
 import { RECORDING_SCHEMA_VERSION } from '../recording/format.ts';
 import { buildReport } from '../report/report.ts';
 import { NodeInspector } from './attach-inspect.ts';
 import { attachUsage, type AttachOptions, parseAttachOptions } from './attach-options.ts';
 import { type AttachPlan, probeTarget } from './attach-probe.ts';
 import { AttachScreen } from './attach-screen.ts';
+import { openTree, type ProcessTreeWatch } from './attach-tree.ts';
 
 import type { Command, CommandContext, Environment, StopSignal } from './command.ts';
 import { exitCodeOfFindings } from './outcome.ts';
@@ -42,14 +43,18 @@ async function run({ values, positionals, environment }: CommandContext): Promis
   try {
     const plan = await probeTarget(options, inspector);
     try {
-      screen.announce(plan);
-      const context = { options, environment, screen, inspector, stops };
-      const outcome = await runPlan(plan, {
-        ...context,
-        verb: 'attach',
-        name: String(plan.found.target.pid),
-      });
-      return exitCode(outcome, { options, signal: stops.received });
+      const tree = await openTree(plan, { options, environment, screen });
+      try {
+        screen.announce(plan, tree);
+        const context = { options, environment, screen, inspector, stops };
+        const outcome = await runPlan(
+          { plan, tree },
+          { ...context, verb: 'attach', name: String(plan.found.target.pid) },
+        );
+        return exitCode(outcome, { options, signal: stops.received });
+      } finally {
+        await tree.close();
+      }
     } finally {
       await plan.sampler?.close();
     }
@@ -84,6 +89,12 @@ interface RunContext {
   readonly sources?: readonly Source[];
 }
 
+/** What is watched: the target, and whatever else. */
+interface Watching {
+  readonly plan: AttachPlan;
+  readonly tree: ProcessTreeWatch;
+}
+
 /** How a run ended and what it came to. */
 interface RunOutcome {
   readonly findings: readonly Finding[];
@@ -92,10 +103,10 @@ interface RunOutcome {
 }
 
 /** Watches what the plan says into its sinks and prints the report. Throws ERR_TARGET_GONE when nothing was observed. */
-async function runPlan(plan: AttachPlan, context: RunContext): Promise<RunOutcome> {
+async function runPlan({ plan, tree }: Watching, context: RunContext): Promise<RunOutcome> {
   const { options, environment, screen, inspector, stops, until } = context;
   const clock = anchoredClock(takeAnchor());
-  const start = runStart(plan, context, clock);
+  const start = runStart({ plan, tree }, context, clock);
   const sinks = await openSinks(start, {
     recording: options.recording,
     otlp: options.otlp,
@@ -109,8 +120,11 @@ async function runPlan(plan: AttachPlan, context: RunContext): Promise<RunOutcom
   const seen = await watch({
     sources: [
       ...plan.collectors.map((collector) => sourceOf(collector, plan.found.target)),
+      ...tree.sources,
       ...(context.sources ?? []),
     ],
+    joining: (add) => add(tree.source(add)),
+    endsWith: () => tree.isOver(),
     sinks: [...sinks.all, screen],
     clock,
     duration: until ?? options.duration,
@@ -123,13 +137,15 @@ async function runPlan(plan: AttachPlan, context: RunContext): Promise<RunOutcom
   if (left !== null) screen.problem(left);
   const steal = stealProblem(stealTime() - stolenBefore, watched.to - watched.from);
   if (steal !== null) screen.problem(steal);
-  const { samples = 0, late = 0, dropped = 0 } = plan.sampler?.statistics ?? {};
+  const samplers = [plan, ...tree.plans].flatMap(({ sampler }) => sampler ?? []);
+  const total = (of: (sampler: Sampler) => number): number =>
+    samplers.reduce((sum, sampler) => sum + of(sampler), 0);
   const end = runEnd(watched, {
     startupCpu,
-    targetPaused: plan.sampler?.targetPaused ?? 0,
-    samples,
-    late,
-    dropped,
+    targetPaused: total(({ targetPaused }) => targetPaused),
+    samples: total(({ statistics }) => statistics.samples),
+    late: total(({ statistics }) => statistics.late),
+    dropped: total(({ statistics }) => statistics.dropped),
     unbounded: options.duration === null,
   });
   const { findings, traceUrl } = await finish(sinks, { end, screen });
@@ -146,15 +162,15 @@ async function runPlan(plan: AttachPlan, context: RunContext): Promise<RunOutcom
   return { findings, watched, end };
 }
 
-function runStart(plan: AttachPlan, { options, verb }: RunContext, clock: Clock): RunStart {
+function runStart({ plan, tree }: Watching, { options, verb }: RunContext, clock: Clock): RunStart {
   return {
     schemaVersion: RECORDING_SCHEMA_VERSION,
     toolVersion: toolVersion(),
     command: verb,
     startedAt: clock.now(),
     traceId: newTraceId(),
-    targets: [targetInfo(plan.found, plan.runtime)],
-    collectors: plan.infos,
+    targets: tree.targets,
+    collectors: [...plan.infos, ...tree.infos],
     settings: {
       lag_threshold_s: options.lagThreshold,
       ...(options.duration === null ? {} : { duration_s: options.duration }),

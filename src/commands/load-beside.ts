@@ -3,7 +3,7 @@ import { printable } from '../core/text.ts';
 import { targetInfo } from '../platform/target.ts';
 import { NodeInspector } from './attach-inspect.ts';
 import { DEFAULT_LAG_THRESHOLD } from './attach-options.ts';
-import { type AttachPlan, probeTarget } from './attach-probe.ts';
+import { type AttachPlan, probeTarget, workersInfo } from './attach-probe.ts';
 import type { Environment } from './command.ts';
 import type { LoadRunScreen, LoadSettings } from './load-settings.ts';
 import { type Source, sourceOf } from './watch.ts';
@@ -59,12 +59,13 @@ async function openProcess(
   } as const;
   const inspector = new NodeInspector(options, environment, { announceTouch: () => {} });
   const plan = await probeTarget(options, inspector);
+  const infos = [...plan.infos, ...workersInfo(plan.found.target.pid)];
   for (const message of plan.messages) screen.note(message);
-  if (plan.messages.length === 0) sayMissing(plan.infos, screen);
+  if (plan.messages.length === 0) sayMissing(infos, screen);
   return {
     sources: plan.collectors.map((collector) => sourceOf(collector, plan.found.target)),
     targets: [targetInfo(plan.found, plan.runtime)],
-    infos: plan.infos,
+    infos,
     sampler: plan.sampler,
     async close() {
       await plan.sampler?.close();

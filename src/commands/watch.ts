@@ -1,5 +1,6 @@
 import { ATTR, EVENT } from '../core/semconv.ts';
 import type {
+  Attributes,
   Clock,
   Collector,
   Gap,
@@ -24,6 +25,46 @@ export interface Source {
 /** Binds a collector to its target. */
 export function sourceOf<T extends Target>(collector: Collector<T>, target: T): Source {
   return { name: collector.name, observe: (context) => collector.observe(target, context) };
+}
+
+/** The same source, with everything it yields marked as seen of process `pid`. */
+export function ofProcess(source: Source, pid: number): Source {
+  // Samplers reuse their attribute objects, and sinks know them by that.
+  const marked = new WeakMap<Attributes, Attributes>();
+  const whole: Attributes = { [ATTR.pid]: pid };
+  const mark = (attributes: Attributes | undefined): Attributes => {
+    if (attributes === undefined) return whole;
+    let known = marked.get(attributes);
+    if (known === undefined) {
+      known = ATTR.pid in attributes ? attributes : { ...attributes, ...whole };
+      marked.set(attributes, known);
+    }
+    return known;
+  };
+  return {
+    name: source.name,
+    async *observe(context) {
+      for await (const observation of source.observe(context)) {
+        switch (observation.kind) {
+          case 'sample':
+          case 'histogram':
+          case 'span':
+          case 'event':
+            yield { ...observation, attributes: mark(observation.attributes) };
+            break;
+          case 'gap':
+            yield { ...observation, pid };
+            break;
+          case 'stack':
+          case 'snapshot':
+            yield observation;
+            break;
+          default:
+            observation satisfies never;
+        }
+      }
+    },
+  };
 }
 
 export interface WatchOptions {

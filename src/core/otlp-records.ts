@@ -71,6 +71,11 @@ export function toTargetInfo(body: unknown): TargetInfo | undefined {
   return target === undefined || !isFiniteNumber(target['pid']) ? undefined : toTarget(target);
 }
 
+/** What such a snapshot says of what could be seen of its process. */
+export function toCollectorInfos(body: unknown): readonly CollectorInfo[] {
+  return objects(asObject(body)?.['collectors']).map(toCollector);
+}
+
 /** A gap body; undefined when it has no interval or an unknown reason. */
 export function toGap(body: unknown): Gap | undefined {
   const gap = asObject(body);
@@ -123,6 +128,9 @@ export function toFinding(body: unknown): Finding | undefined {
     severity,
     confidence,
     pid: integerOrNull(finding['pid']),
+    ...(Array.isArray(finding['pids'])
+      ? { pids: asArray(finding['pids']).filter(isFiniteNumber) }
+      : {}),
     summary: asString(finding['summary']),
     where: objects(finding['where']).map(toPlace),
     evidence: [first, ...rest],
@@ -173,6 +181,7 @@ function toCollector(collector: Body): CollectorInfo {
     available: collector['available'] === true,
     reason: stringOrNull(collector['reason']),
     remedy: stringOrNull(collector['remedy']),
+    ...(isFiniteNumber(collector['pid']) ? { pid: collector['pid'] } : {}),
   };
 }
 

@@ -1,6 +1,6 @@
-import { toTargetInfo } from './otlp-records.ts';
+import { toCollectorInfos, toTargetInfo } from './otlp-records.ts';
 import { ATTR, SNAPSHOT } from './semconv.ts';
-import type { Attributes, RecordingView, TargetInfo } from './types.ts';
+import type { Attributes, CollectorInfo, RecordingView, TargetInfo } from './types.ts';
 
 /**
  * A run may watch several processes. What was seen of one carries its pid; what carries none belongs to the first target. Detectors know
@@ -14,6 +14,18 @@ export function targetsOf(view: RecordingView): readonly TargetInfo[] {
   for (const target of [...view.start.targets, ...joined])
     byIdentity.set(`${target.pid} ${target.startTicks}`, target);
   return [...byIdentity.values()];
+}
+
+/** What could be seen, and what not: of the processes that a run began with, and of those that joined. */
+export function collectorsOf(view: RecordingView): readonly CollectorInfo[] {
+  const { collectors } = view.start;
+  const known = new Set(view.start.targets.map(({ pid }) => pid));
+  const joined = new Map<number, readonly CollectorInfo[]>();
+  for (const { body } of view.snapshots(SNAPSHOT.target)) {
+    const pid = toTargetInfo(body)?.pid;
+    if (pid !== undefined && !known.has(pid)) joined.set(pid, toCollectorInfos(body));
+  }
+  return [...collectors, ...[...joined.values()].flat()];
 }
 
 /** What a recording holds of one of its processes, as a recording of that process alone. */

@@ -13,6 +13,12 @@ export const ATTR = {
   serviceName: 'service.name',
   pid: 'process.pid',
   parentPid: 'process.parent_pid',
+  exitCode: 'process.exit.code',
+  /** The number of the signal that ended a process. */
+  exitSignal: 'tracewright.process.exit.signal',
+  /** Why the kernel ended it, and its own words. */
+  exitCause: 'tracewright.process.exit.cause',
+  kernelLog: 'tracewright.process.exit.kernel_log',
   vpid: 'process.vpid',
   executableName: 'process.executable.name',
   executablePath: 'process.executable.path',

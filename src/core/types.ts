@@ -236,6 +236,8 @@ export interface Finding {
   readonly severity: Severity;
   readonly confidence: Confidence;
   readonly pid: number | null;
+  /** All processes it was found in, where these are several; `pid`, the one its numbers are of, is among them. */
+  readonly pids?: readonly number[];
   readonly summary: string;
   readonly where: readonly Place[];
   readonly evidence: readonly [Evidence, ...Evidence[]];
@@ -271,6 +273,8 @@ export interface CollectorInfo {
   readonly available: boolean;
   readonly reason: string | null;
   readonly remedy: string | null;
+  /** The process it would look at, in a run that watches several; the first target's where there is none. */
+  readonly pid?: number;
 }
 
 /** What a run knows before it starts: the first line of a recording. */
@@ -327,6 +331,8 @@ export interface RecordingView {
 export interface Detector {
   readonly code: string;
   readonly name: string;
+  /** `run`: it looks at a run as a whole; otherwise at one process at a time. */
+  readonly of?: 'run';
   readonly needs: readonly string[];
   detect(recording: RecordingView): Iterable<Omit<Finding, 'id'>>;
 }

@@ -1,5 +1,6 @@
 import type { Finding, Gap, Seconds } from '../core/types.ts';
 import type { MetricSummary } from './metric-summary.ts';
+import type { ProcessSummary } from './processes.ts';
 import { SCHEMA_VERSION, type Report } from './report.ts';
 
 // JSON leaves these as they are, and a terminal obeys some of them: C1 controls, bidirectional overrides, separators.
@@ -41,16 +42,18 @@ export function toDocument(report: Report): Record<string, unknown> {
       title: target.title,
       role: target.role,
     })),
-    collectors: report.collectors.map(({ name, available, reason, remedy }) => ({
+    collectors: report.collectors.map(({ name, available, reason, remedy, pid }) => ({
       name,
       available,
       reason,
       remedy,
+      ...(pid === undefined ? {} : { pid }),
     })),
     findings: report.findings.map(findingDocument),
     hypotheses: [],
     gaps: report.gaps.map((gap) => gapDocument(gap, report.startedAt)),
     metrics: Object.fromEntries(report.metrics.map((one) => [one.name, metricDocument(one)])),
+    ...(report.processes.length === 0 ? {} : { processes: report.processes.map(processDocument) }),
     overhead:
       overhead === null
         ? null
@@ -78,6 +81,7 @@ function findingDocument(finding: Finding): Record<string, unknown> {
     severity: finding.severity,
     confidence: finding.confidence,
     pid: finding.pid,
+    ...(finding.pids === undefined ? {} : { pids: finding.pids }),
     summary: finding.summary,
     where: finding.where.map((place) => ({
       function: place.function,
@@ -97,6 +101,21 @@ function findingDocument(finding: Finding): Record<string, unknown> {
   };
 }
 
+function processDocument(one: ProcessSummary): Record<string, unknown> {
+  return {
+    pid: one.target.pid,
+    role: one.target.role,
+    cpu_median_ratio: one.cpuMedian,
+    cpu_max_ratio: one.cpuMax,
+    memory_bytes: one.memory,
+    memory_growth_bytes: one.memoryGrowth,
+    threads: one.threads,
+    loop_delay_max_s: one.loopDelayMax,
+    blocked: one.blocked,
+    end: one.end,
+  };
+}
+
 function gapDocument(gap: Gap, startedAt: Seconds): Record<string, unknown> {
   return {
     collector: gap.collector,
@@ -104,6 +123,7 @@ function gapDocument(gap: Gap, startedAt: Seconds): Record<string, unknown> {
     from_s: gap.from - startedAt,
     to_s: gap.to - startedAt,
     detail: gap.detail,
+    ...(gap.pid === undefined ? {} : { pid: gap.pid }),
   };
 }
 

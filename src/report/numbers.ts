@@ -136,7 +136,11 @@ function loopLines(report: Report): NumberLine[] {
 }
 
 function seriesOf(report: Report, metric: Metric): readonly SeriesSummary[] {
-  return report.metrics.find((one) => one.name === metric.name)?.series ?? [];
+  const all = report.metrics.find((one) => one.name === metric.name)?.series ?? [];
+  if (report.processes.length === 0) return all;
+  // The other processes have their lines in the table.
+  const first = report.targets[0]?.pid;
+  return all.filter(({ attributes }) => (attributes[ATTR.pid] ?? first) === first);
 }
 
 function sentence(parts: readonly (string | undefined)[]): string {

@@ -7,7 +7,9 @@ import type {
   Seconds,
   TargetInfo,
 } from '../core/types.ts';
+import { collectorsOf, targetsOf } from '../core/process-view.ts';
 import { summariseMetrics, type MetricSummary } from './metric-summary.ts';
+import { type ProcessSummary, summariseProcesses } from './processes.ts';
 
 /** The version of the JSON document, `schema_version`; raised when a reader of the old one would misread the new one. */
 export const SCHEMA_VERSION = 1;
@@ -39,6 +41,8 @@ export interface Report {
   readonly findings: readonly Finding[];
   readonly gaps: readonly Gap[];
   readonly metrics: readonly MetricSummary[];
+  /** Side by side; empty for a run that watched one. */
+  readonly processes: readonly ProcessSummary[];
   /** Null when the writer died before it could say. */
   readonly overhead: Overhead | null;
   /** What could not be read or sent, in words. */
@@ -74,11 +78,12 @@ export function buildReport(
     interrupted: end?.interrupted ?? true,
     endReason: end?.reason ?? 'unknown',
     settings: start.settings,
-    targets: start.targets,
-    collectors: start.collectors,
+    targets: targetsOf(view),
+    collectors: collectorsOf(view),
     findings,
     gaps: view.gaps,
     metrics: summariseMetrics(view),
+    processes: summariseProcesses(view),
     overhead:
       end === null
         ? null

@@ -4,9 +4,10 @@ import { formatCount, formatRatio, formatSeconds, formatTime } from './format.ts
 import { outside } from './layout.ts';
 import { numberLines } from './numbers.ts';
 import { Page } from './page.ts';
+import { writeProcesses } from './processes.ts';
 import type { Report } from './report.ts';
 import type { Surface } from './style.ts';
-import { describeTarget, verdictOf } from './verdict.ts';
+import { verdictOf } from './verdict.ts';
 
 /** The report for people: verdict, findings, what could not be seen, what it cost, where the recording is. */
 export function renderTerminal(report: Report, surface: Surface): string {
@@ -30,10 +31,7 @@ function writeVerdict(page: Page, report: Report): void {
   const { style } = page;
   const mark = { bad: style.red, unsure: style.yellow, good: style.green }[verdict.tone];
   page.paragraph(`${style.bold(mark(`${verdict.word}:`))} ${verdict.sentence}`);
-  if (report.targets.length < 2) return;
-  page.gap();
-  for (const target of report.targets)
-    page.paragraph(describeTarget(target), { first: 2, rest: 4 });
+  writeProcesses(page, report.processes);
 }
 
 const FIELD = { at: 0, labelWidth: 11 } as const;
