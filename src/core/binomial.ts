@@ -1,9 +1,8 @@
+import { Z95 } from './statistics.ts';
 import type { Ratio } from './types.ts';
 
 /** Each side of a 95 % interval. */
 const TAIL: Ratio = 0.025;
-/** Standard normal quantile for 95 % two-sided. */
-const Z95 = 1.959963984540054;
 /** Above this many the normal approximation of a binomial is right to less than a rank in a hundred, and summing takes long. */
 const EXACT_UP_TO = 5000;
 

@@ -18,7 +18,7 @@ export function median(values: readonly number[]): number {
 }
 
 /** Standard normal quantile for 95 % two-sided. */
-const Z95 = 1.959963984540054;
+export const Z95 = 1.959963984540054;
 
 /** Wilson score interval, 95 % (Wilson 1927), of a proportion seen `hits` times in `n`. [0, 1] when n is 0. */
 export function wilson(hits: number, n: number): { low: Ratio; high: Ratio } {

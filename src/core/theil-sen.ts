@@ -1,4 +1,4 @@
-import { quantile } from './statistics.ts';
+import { quantile, Z95 } from './statistics.ts';
 
 /** The median of the slopes between all pairs of points, with its 95 % interval. Units of y over units of x. */
 export interface SenSlope {
@@ -7,8 +7,6 @@ export interface SenSlope {
   readonly high: number;
 }
 
-/** Standard normal quantile for 95 % two-sided. */
-const Z95 = 1.959963984540054;
 /** A lag-1 correlation estimated from few points may come out at 1 and more, where no correction exists. */
 const HIGHEST_CORRELATION = 0.95;
 

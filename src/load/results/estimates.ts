@@ -1,13 +1,10 @@
 import { quantileRanks } from '../../core/binomial.ts';
 import { histogramQuantile } from '../../core/exponential-histogram.ts';
 import type { Estimate } from '../../core/load-outcome.ts';
-import { wilson } from '../../core/statistics.ts';
+import { wilson, Z95 } from '../../core/statistics.ts';
 import type { HistogramBuckets, Ratio, Seconds } from '../../core/types.ts';
 
 /** Values with their 95 % intervals. They assume that requests are independent; where requests queue behind each other, intervals are too narrow. */
-
-/** Standard normal quantile for 95 % two-sided. */
-const Z95 = 1.959963984540054;
 
 /**
  * A quantile between two order statistics. `independent` is how many of the values say something of their own: gaps of one stream do not, so
