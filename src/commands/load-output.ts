@@ -1,7 +1,7 @@
 import { constants } from 'node:fs';
 import { access, stat, writeFile } from 'node:fs/promises';
 import { dirname, resolve } from 'node:path';
-import { usageError } from '../core/errors.ts';
+import { errorCode, usageError } from '../core/errors.ts';
 import { printable } from '../core/text.ts';
 import type { LoadReport } from '../report/load-report.ts';
 import type { Surface } from '../report/style.ts';
@@ -57,8 +57,7 @@ export async function checkFiles(
     try {
       await access(found === null ? dirname(path) : path, constants.W_OK);
     } catch (error) {
-      const code = error instanceof Error && 'code' in error ? String(error.code) : String(error);
-      throw usageError(`cannot write ${printable(path)}: ${code}`);
+      throw usageError(`cannot write ${printable(path)}: ${errorCode(error)}`);
     }
   }
 }

@@ -1,7 +1,7 @@
 import { createHash, randomBytes } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
 import { resolve } from 'node:path';
-import { usageError } from '../core/errors.ts';
+import { errorCode, usageError } from '../core/errors.ts';
 import { newTraceId } from '../core/ids.ts';
 import { printable } from '../core/text.ts';
 import type { BodyPlan, EndpointPlan, LoadPlan, PromptPlan } from '../load/plan.ts';
@@ -125,8 +125,7 @@ async function readText(path: string, flag: string): Promise<string> {
     const text = await readFile(path);
     if (text.length <= LARGEST_FILE) return text.toString('utf8');
   } catch (error) {
-    const code = error instanceof Error && 'code' in error ? String(error.code) : String(error);
-    throw usageError(`${flag}: cannot read ${printable(path)}: ${code}`);
+    throw usageError(`${flag}: cannot read ${printable(path)}: ${errorCode(error)}`);
   }
   throw usageError(`${flag}: ${printable(path)} is too large`);
 }

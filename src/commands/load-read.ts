@@ -1,6 +1,6 @@
 import { readFile, stat } from 'node:fs/promises';
 import { resolve } from 'node:path';
-import { TraceError } from '../core/errors.ts';
+import { errorCode, TraceError } from '../core/errors.ts';
 import { EXIT } from '../core/exit-code.ts';
 import type { LoadResult } from '../core/load-types.ts';
 import { printable } from '../core/text.ts';
@@ -17,7 +17,7 @@ async function isDocument(place: string, path: string): Promise<boolean> {
     const found = await stat(place);
     return found.isFile() && !place.endsWith('.jsonl');
   } catch (error) {
-    const code = error instanceof Error && 'code' in error ? String(error.code) : String(error);
+    const code = errorCode(error);
     throw unreadable(path, code === 'ENOENT' ? 'it is not there' : code);
   }
 }

@@ -30,3 +30,8 @@ export function usageError(message: string, remedy?: string): TraceError {
     ...(remedy === undefined ? {} : { remedy }),
   });
 }
+
+/** What the system calls a failure (`ENOENT`); of an error without a code, what it says. */
+export function errorCode(error: unknown): string {
+  return error instanceof Error && 'code' in error ? String(error.code) : String(error);
+}

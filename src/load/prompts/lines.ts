@@ -1,5 +1,5 @@
 import { closeSync, openSync, readFileSync, readSync, fstatSync } from 'node:fs';
-import { TraceError } from '../../core/errors.ts';
+import { errorCode, TraceError } from '../../core/errors.ts';
 import { EXIT } from '../../core/exit-code.ts';
 import { printable } from '../../core/text.ts';
 
@@ -60,7 +60,7 @@ function open(path: string): number {
     throw datasetError(path, null, 'is no file');
   } catch (error) {
     if (error instanceof TraceError) throw error;
-    const code = error instanceof Error && 'code' in error ? String(error.code) : String(error);
+    const code = errorCode(error);
     throw new TraceError('ERR_LOAD_DATASET', `cannot read ${printable(path)}: ${code}`, {
       exitCode: code === 'ENOENT' ? EXIT.notFound : EXIT.usage,
     });
