@@ -33,6 +33,7 @@ const PROGRAMS = [
     'outcomes',
     'package',
     'permissions',
+    'standalone',
   ].map((name) => `test/e2e/${name}.test.ts`),
 ];
 

@@ -60,7 +60,9 @@ describe('the package', () => {
     const top = await readdir(installed);
     expect(top).toContain('dist');
     expect(
-      top.filter((name) => ['src', 'test', 'demo', 'node_modules', '.ci'].includes(name)),
+      top.filter((name) =>
+        ['src', 'test', 'demo', 'scripts', 'build', 'node_modules', '.ci'].includes(name),
+      ),
     ).toEqual([]);
     expect(await readdir(join(installed, 'dist'))).not.toContain('test');
   });
