@@ -29,13 +29,21 @@ const INTERVAL: Seconds = 1;
 /** A last reading that comes sooner than this after the one before gives rates in steps of 10 % or more: not worth taking. */
 const SHORTEST_LAST_INTERVAL: Seconds = 0.1;
 
+/** Exit statuses by pid, as far as they were heard. */
+export interface ExitStatuses {
+  /** In wait(2)'s encoding; null when it was not heard. */
+  statusOf(pid: number): number | null;
+}
+
 export interface ProcessCollectorOptions {
   /** Time between two readings. */
   readonly interval?: Seconds;
+  /** Knows how processes ended whose parents took the exit status at once. */
+  readonly exits?: ExitStatuses | null;
 }
 
 export function processCollector(options: ProcessCollectorOptions = {}): Collector<ProcessTarget> {
-  const interval = options.interval ?? INTERVAL;
+  const { interval = INTERVAL, exits = null } = options;
   return {
     name: NAME,
     metrics: PROCESS_METRICS,
@@ -46,7 +54,7 @@ export function processCollector(options: ProcessCollectorOptions = {}): Collect
       if (!stats.available || details.available) return stats;
       return { available: true, detail: `without bytes read and written (${details.reason})` };
     },
-    observe: (target, context) => observe(target, { ...context, interval }),
+    observe: (target, context) => observe(target, { ...context, interval, exits }),
   };
 }
 
@@ -54,7 +62,12 @@ const NAME = 'process';
 
 async function* observe(
   target: ProcessTarget,
-  { signal, clock, interval }: ObserveContext & { interval: Seconds },
+  {
+    signal,
+    clock,
+    interval,
+    exits,
+  }: ObserveContext & { readonly interval: Seconds; readonly exits: ExitStatuses | null },
 ): AsyncGenerator<Observation> {
   const reader = new ProcessReader(target);
   let last: TimedReading | null = null;
@@ -66,7 +79,9 @@ async function* observe(
       const at = clock.now();
       if ('exitStatus' in reading) {
         const name = last?.reading.stat.comm ?? '';
-        yield* farewell(target, reading, { from: last?.at ?? at, to: at, name });
+        const heard = reading.exitStatus === null ? await hear(target.pid, exits) : null;
+        const end = { ...reading, exitStatus: reading.exitStatus ?? heard };
+        yield* farewell(target, end, { from: last?.at ?? at, to: at, name });
         return;
       }
       const gap = lateness(last, at, interval);
@@ -124,6 +139,17 @@ function unfollowedNote(at: Seconds, count: number): Event {
     severity: 'info',
     body: `${count} threads are counted in the process's totals, but not told apart`,
   };
+}
+
+/** The news of an exit takes a moment through another process. */
+const HEARING_TAKES: Seconds = 0.1;
+
+async function hear(pid: number, exits: ExitStatuses | null): Promise<number | null> {
+  if (exits === null) return null;
+  const known = exits.statusOf(pid);
+  if (known !== null) return known;
+  await sleep(HEARING_TAKES * 1e3);
+  return exits.statusOf(pid);
 }
 
 /** The kernel writes the end of a process down before it is one; its clock and ours may differ by a little. */

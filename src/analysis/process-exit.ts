@@ -121,7 +121,7 @@ function endOf({ attributes }: Event): End {
     how: 'ended; how is not known, its parent took the exit status at once',
     mechanism: 'unknown',
     severity: 'note',
-    remedy: 'Started with `trace run -- …`, the end of a process is seen exactly.',
+    remedy: 'As root, or with `trace run -- …`, it is seen how a process ends.',
   };
 }
 

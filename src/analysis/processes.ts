@@ -39,17 +39,19 @@ function withoutRank(role: string | null): string {
 }
 
 function keyOf(finding: Unnumbered, roles: ReadonlyMap<number, string>): string {
-  const { code, kind, mechanism, confidence, severity } = finding;
+  const { code, kind, mechanism, confidence } = finding;
   const [place] = finding.where;
   const at =
     place === undefined
       ? roles.get(finding.pid ?? 0)
       : [place.function, place.file, place.line, place.module].join('\0');
-  return [code, kind, mechanism, severity, confidence, at].join('\0');
+  return [code, kind, mechanism, confidence, at].join('\0');
 }
 
 function merge(group: readonly [Unnumbered, ...Unnumbered[]]): Unnumbered {
-  const [first, ...others] = group.toSorted((a, b) => weightOf(b) - weightOf(a));
+  const [first, ...others] = group.toSorted(
+    (a, b) => SEVERITY_RANK[a.severity] - SEVERITY_RANK[b.severity] || weightOf(b) - weightOf(a),
+  );
   if (first === undefined || others.length === 0) return group[0];
   const pids = [first, ...others].flatMap(({ pid }) => pid ?? []);
   return {

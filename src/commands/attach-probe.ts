@@ -1,4 +1,4 @@
-import { processCollector } from '../../collectors/process/process.ts';
+import { type ExitStatuses, processCollector } from '../../collectors/process/process.ts';
 import { Sampler } from '../../collectors/sampler/sampler.ts';
 import type { StackSource } from '../../collectors/sampler/stack-source.ts';
 import { COLLECTOR } from '../core/collector-name.ts';
@@ -38,6 +38,7 @@ export type ProbeOptions = Pick<
 export async function probeTarget(
   options: ProbeOptions,
   inspector: NodeInspector,
+  exits: ExitStatuses | null | undefined = null,
 ): Promise<AttachPlan> {
   const { target: selector } = options;
   const found = findTarget(
@@ -48,7 +49,7 @@ export async function probeTarget(
   const { target } = found;
   const runtime = detectRuntime(target.pid);
   const access = judgeAccess(target);
-  const process = processCollector();
+  const process = processCollector({ exits: exits ?? null });
   const infos = [toInfo('process', await process.probe(target))];
   const loop = await probeLoop(target, { runtime, access, options, inspector });
   const inspected = await inspector.infos(target, runtime);

@@ -11,6 +11,7 @@ import type {
   Snapshot,
   TargetInfo,
 } from '../core/types.ts';
+import type { ExitListener } from '../platform/exit-listener.ts';
 import { ageOf, readStat } from '../platform/proc.ts';
 import { hasEnded } from '../platform/proc-parse.ts';
 import { descendantsOf, rolesOf, type TreeMember } from '../platform/process-tree.ts';
@@ -35,11 +36,14 @@ const PROBED_AT_ONCE = 4;
 /** A child that has not lived this long when it is seen may be a command that is run and gone: it is looked at again first. */
 const SETTLED_AFTER: Seconds = 1;
 
+/** In runs this long it is worth a process of our own to hear how a single target ends. */
+const LONG_RUN: Seconds = 60;
+
 /** A further process that is watched. */
 interface Member {
   readonly plan: AttachPlan;
-  /** The program file when it was probed: another one later means that it ran exec. */
-  readonly executable: string | null;
+  /** The program when it was probed: another one later means that it ran exec. */
+  readonly program: string | null;
   info: TargetInfo;
 }
 
@@ -53,10 +57,13 @@ export async function openTree(
     options,
     environment,
     screen,
+    exits,
   }: {
     readonly options: AttachOptions;
     readonly environment: Environment;
     readonly screen: Pick<AttachScreen, 'announceTouch'>;
+    /** Begins to listen where more than one process may end, or the run is long. */
+    readonly exits?: ExitListener;
   },
 ): Promise<ProcessTreeWatch> {
   const { pid } = first.found.target;
@@ -64,6 +71,8 @@ export async function openTree(
   const named = target.by === 'match' && target.all !== true ? [pid] : pidsOf(target);
   const others = named.filter((other) => other !== pid);
   const follows = subprocesses ?? named.some(isServerWithChildren);
+  const isLong = options.duration === null || options.duration >= LONG_RUN;
+  if (follows || others.length > 0 || isLong) exits?.listen();
   const tree = new ProcessTreeWatch({
     first,
     others,
@@ -73,6 +82,7 @@ export async function openTree(
       probeTarget(
         { ...options, target: { by: 'pid', pid: member }, requireStacks: false },
         new NodeInspector({ inspect: null, maxPause }, environment, screen),
+        exits,
       ),
   });
   try {
@@ -100,7 +110,9 @@ export class ProcessTreeWatch {
   readonly #refused = new Set<string>();
   /** Those whose process collector runs, which outlives an exec. */
   readonly #followed = new Set<string>();
-  readonly #first: Member;
+  #first: Member;
+  /** What the first process was probed as again, having become another program by exec: the server behind `sh -c 'exec …'`. */
+  readonly #renewed: AttachPlan[] = [];
   #roles: ReadonlyMap<number, Role | null> = new Map();
   /** At the last look, those that were there and are not watched because there are too many. */
   #unfollowed = 0;
@@ -115,6 +127,7 @@ export class ProcessTreeWatch {
     const { first, others } = options;
     const { pid } = first.found.target;
     this.#first = memberOf(first, null);
+    this.#followed.add(identityOf(first.found.target));
     this.#roots = [pid, ...others];
     this.#follows = options.follows;
     this.#probe = options.probe;
@@ -150,7 +163,7 @@ export class ProcessTreeWatch {
   }
 
   get plans(): readonly AttachPlan[] {
-    return [...this.#members.values()].map(({ plan }) => plan);
+    return [...this.#renewed, ...[...this.#members.values()].map(({ plan }) => plan)];
   }
 
   /** What is watched from the beginning. */
@@ -194,16 +207,44 @@ export class ProcessTreeWatch {
       for (const source of this.#sourcesOf(member)) add(source);
     }
     if (this.#unfollowed > unfollowed) seen.push(tooMany(clock.now(), this.#unfollowed));
+    if (await this.#renewFirst()) {
+      seen.push(announcement(this.#first, clock.now()));
+      for (const source of this.#sourcesOf(this.#first)) add(source);
+    }
     for (const member of [this.#first, ...this.#members.values()]) {
       if (this.#isRenamed(member)) seen.push(announcement(member, clock.now()));
     }
     for (const [pid, member] of this.#members) {
-      if (executableOf(pid) === member.executable) continue;
+      if (programOf(pid) === member.program) continue;
       // Gone, or running another program since exec: that one will be found as if it had just come.
       await member.plan.sampler?.close();
       this.#members.delete(pid);
     }
     return seen;
+  }
+
+  /** Whether the first process runs another program than it was probed as, and could be probed as that. */
+  async #renewFirst(): Promise<boolean> {
+    const { program, info } = this.#first;
+    const now = programOf(info.pid);
+    if (now === null || now === program) return false;
+    const plan = await this.#probeAgain(info.pid);
+    // Not tried again before the next exec.
+    this.#first = { ...this.#first, program: now };
+    if (plan === null || plan.found.target.startTicks !== info.startTicks) return false;
+    await this.#renewed.at(-1)?.sampler?.close();
+    this.#renewed.push(plan);
+    this.#first = memberOf(plan, this.roleOf(info.pid));
+    return true;
+  }
+
+  async #probeAgain(pid: number): Promise<AttachPlan | null> {
+    try {
+      return await this.#probe(pid);
+    } catch (error) {
+      if (error instanceof TraceError) return null;
+      throw error;
+    }
   }
 
   /** Processes that are not watched yet and have lived for some time, nearest to the root first. */
@@ -268,7 +309,7 @@ export class ProcessTreeWatch {
 
 function memberOf(plan: AttachPlan, role: string | null): Member {
   const info = { ...targetInfo(plan.found, plan.runtime), role };
-  return { plan, executable: executableOf(info.pid), info };
+  return { plan, program: programOf(info.pid), info };
 }
 
 /** What the recording says of a process that joined, or is called otherwise now. */
@@ -290,10 +331,13 @@ function identityOf({ pid, startTicks }: { pid: number; startTicks: number }): s
   return `${pid} ${startTicks}`;
 }
 
-/** Null where it may not be read, or the process is gone. */
-function executableOf(pid: number): string | null {
+/**
+ * What a process runs since its last exec: the program file, and where the kernel put its stack then, which tells two runs of one file apart
+ * (`poetry run`). Null where it may not be read, or the process is gone.
+ */
+function programOf(pid: number): string | null {
   try {
-    return readlinkSync(`/proc/${pid}/exe`);
+    return `${readlinkSync(`/proc/${pid}/exe`)} ${readStat(pid)?.stackStart ?? 0}`;
   } catch {
     return null;
   }

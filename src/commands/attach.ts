@@ -6,6 +6,7 @@ import { combineExitCodes, EXIT, type ExitCode } from '../core/exit-code.ts';
 import { newTraceId } from '../core/ids.ts';
 import type { Clock, Finding, RunEnd, RunStart, Seconds } from '../core/types.ts';
 import { cpuLimitOf } from '../platform/cgroup-limits.ts';
+import { ExitListener } from '../platform/exit-listener.ts';
 import { describeHost, stealTime } from '../platform/host.ts';
 import { RECORDING_SCHEMA_VERSION } from '../recording/format.ts';
 import { buildReport } from '../report/report.ts';
@@ -38,12 +39,13 @@ async function run({ values, positionals, environment }: CommandContext): Promis
   if (options.target.by === 'list') return screen.showCandidates();
   sleepWithoutCompacting();
   const inspector = new NodeInspector(options, environment, screen);
+  const exits = new ExitListener();
   // From here on something may have to be taken back before we end.
   const stops = new StopSignals(environment);
   try {
-    const plan = await probeTarget(options, inspector);
+    const plan = await probeTarget(options, inspector, exits);
     try {
-      const tree = await openTree(plan, { options, environment, screen });
+      const tree = await openTree(plan, { options, environment, screen, exits });
       try {
         screen.announce(plan, tree);
         const context = { options, environment, screen, inspector, stops };
@@ -59,6 +61,7 @@ async function run({ values, positionals, environment }: CommandContext): Promis
       await plan.sampler?.close();
     }
   } finally {
+    exits.close();
     await inspector.close();
     stops.close();
   }
@@ -68,7 +71,7 @@ async function run({ values, positionals, environment }: CommandContext): Promis
  * A process that mostly sleeps looks to V8 like one whose heap should be compacted and whose compiled code dropped every few seconds: 0.3 %
  * of a core to save 1 MiB, and the code is compiled anew. The first flag ends that in workers, which are made after it, the second here.
  */
-function sleepWithoutCompacting(): void {
+export function sleepWithoutCompacting(): void {
   setFlagsFromString('--no-memory-reducer');
   setFlagsFromString('--no-incremental-marking');
 }
@@ -103,7 +106,7 @@ interface RunOutcome {
 }
 
 /** Watches what the plan says into its sinks and prints the report. Throws ERR_TARGET_GONE when nothing was observed. */
-async function runPlan({ plan, tree }: Watching, context: RunContext): Promise<RunOutcome> {
+export async function runPlan({ plan, tree }: Watching, context: RunContext): Promise<RunOutcome> {
   const { options, environment, screen, inspector, stops, until } = context;
   const clock = anchoredClock(takeAnchor());
   const start = runStart({ plan, tree }, context, clock);

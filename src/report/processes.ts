@@ -6,7 +6,7 @@ import type { Bytes, Metric, Ratio, RecordingView, Seconds, TargetInfo } from '.
 import { formatBytes, formatCount, formatRatio, formatSeconds } from './format.ts';
 import { displayWidth, outside, pad } from './layout.ts';
 import type { Page } from './page.ts';
-import { withoutInterpreter } from './verdict.ts';
+import { shortTitle } from './verdict.ts';
 
 /** The processes of a run side by side. */
 
@@ -91,7 +91,7 @@ export function writeProcesses(page: Page, processes: readonly ProcessSummary[])
 }
 
 function labelOf({ target, end }: ProcessSummary): string {
-  const title = outside(withoutInterpreter(target.title), 80);
+  const title = outside(shortTitle(target.title), 80);
   const role = target.role === null ? title : `${outside(target.role, 60)}: ${title}`;
   return end === null ? role : `${outside(end, 60)}: ${role}`;
 }

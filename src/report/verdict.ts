@@ -160,8 +160,13 @@ function worstOf(measure: Finding['measure']): string | null {
 /** `pid 4312 (python 3.11.7, uvicorn app:main)`. */
 export function describeTarget(target: TargetInfo): string {
   const version = target.runtimeVersion === null ? '' : ` ${outside(target.runtimeVersion, 20)}`;
-  const title = outside(withoutFolder(withoutInterpreter(target.title)), 60);
+  const title = outside(shortTitle(target.title), 60);
   return `pid ${target.pid} (${outside(target.runtime, 20)}${version}${title === '' ? '' : `, ${title}`})`;
+}
+
+/** The command line from the program on, without the folder it lies in. */
+export function shortTitle(title: string): string {
+  return withoutFolder(withoutInterpreter(title));
 }
 
 /** The command line from the program on: which interpreter runs it is said already. */
