@@ -1,4 +1,5 @@
 import { readdirSync, statSync } from 'node:fs';
+import { type CgroupReading, CgroupReader } from '../../src/platform/cgroup-reader.ts';
 import { KeptFile } from '../../src/platform/proc-kept-file.ts';
 import {
   type ProcIo,
@@ -24,12 +25,15 @@ export interface ProcessReading {
   /** What they are; null between two sweeps, and where that may not be read. */
   readonly sweep: DescriptorReading | null;
   readonly threads: ThreadReading;
+  readonly cgroup: CgroupReading;
 }
 
 /** How a process ended, as far as its zombie still tells. */
 export interface ProcessEnd {
   /** wait(2) encoding; null when its parent took the status before it could be read. */
   readonly exitStatus: number | null;
+  /** Processes of its control group that the kernel killed for want of memory since the first reading. */
+  readonly oomKills: number;
 }
 
 /** `status` lists supplementary groups and allowed cores, which a large machine makes long. */
@@ -47,6 +51,8 @@ export class ProcessReader {
   readonly #io: KeptFile | null;
   readonly #threads: ThreadTable;
   readonly #sweep: DescriptorSweep;
+  readonly #cgroup: CgroupReader;
+  readonly #oomKillsBefore: number | null;
   #descriptors: number | null = null;
   #isPermitted = false;
   #listingsSkipped = LISTING_PAUSE;
@@ -62,6 +68,8 @@ export class ProcessReader {
     this.#io = isRight ? KeptFile.open(`/proc/${target.pid}/io`) : null;
     this.#threads = new ThreadTable(target.pid);
     this.#sweep = new DescriptorSweep(target.pid);
+    this.#cgroup = new CgroupReader(target.pid);
+    this.#oomKillsBefore = this.#cgroup.oomKills();
   }
 
   read(): ProcessReading | ProcessEnd {
@@ -72,11 +80,19 @@ export class ProcessReader {
     const threads = this.#threads.read(status?.threads ?? 1);
     const io = parseIo(this.#io?.text() ?? '');
     const stat = parseStat(this.#stat?.text() ?? '');
-    if (stat === null || status === null) return { exitStatus: null };
+    if (stat === null || status === null) return this.#end(null);
     // Who may not read `io` is told an exit status of 0, whatever it was.
-    if (hasEnded(stat)) return { exitStatus: this.#isPermitted ? stat.exitStatus : null };
+    if (hasEnded(stat)) return this.#end(this.#isPermitted ? stat.exitStatus : null);
     this.#isPermitted = io !== null;
-    return { stat, status, io, descriptors: this.#descriptors, sweep, threads };
+    return {
+      stat,
+      status,
+      io,
+      descriptors: this.#descriptors,
+      sweep,
+      threads,
+      cgroup: this.#cgroup.read(),
+    };
   }
 
   close(): void {
@@ -84,6 +100,14 @@ export class ProcessReader {
     this.#status?.close();
     this.#io?.close();
     this.#threads.close();
+    this.#cgroup.close();
+  }
+
+  /** The group outlives the process, and with it the count of those that were killed in it. */
+  #end(exitStatus: number | null): ProcessEnd {
+    const after = this.#cgroup.oomKills();
+    const before = this.#oomKillsBefore;
+    return { exitStatus, oomKills: after === null || before === null ? 0 : after - before };
   }
 
   #countDescriptors(): void {

@@ -1,6 +1,7 @@
 import { ATTR, METRIC } from '../../src/core/semconv.ts';
 import type { Attributes, Metric, Sample, Seconds } from '../../src/core/types.ts';
 import { clockTicks, uptime } from '../../src/platform/proc.ts';
+import { CGROUP_METRICS, addCgroup } from './cgroup-samples.ts';
 import type { ProcessReading } from './readings.ts';
 
 /** From two readings to samples: levels and totals as they stand, rates over the time between the two. */
@@ -31,6 +32,7 @@ export const PROCESS_METRICS: readonly Metric[] = [
   METRIC.descriptors,
   METRIC.sockets,
   METRIC.threadsByName,
+  ...CGROUP_METRICS,
 ];
 
 /** The name under which threads that are not told apart are summed. */
@@ -80,6 +82,7 @@ export function samplesOf(now: TimedReading, before: TimedReading | null): reado
   add(METRIC.faults, stat.minorFaults, { [ATTR.pagingFaultType]: 'minor' });
   add(METRIC.faults, stat.majorFaults, { [ATTR.pagingFaultType]: 'major' });
   add(METRIC.uptime, Math.max(0, uptime() - stat.startTicks * tick));
+  addCgroup(now.reading.cgroup, add);
   if (before !== null) addRates(now, before, add);
   return samples;
 }

@@ -2,9 +2,11 @@ import { processView, targetsOf } from '../core/process-view.ts';
 import type { Detector, Finding, RecordingView } from '../core/types.ts';
 import { clientSaturated } from './client-saturated.ts';
 import { cpuSpin } from './cpu-spin.ts';
+import { cpuThrottled } from './cpu-throttled.ts';
 import { fdLeak, threadLeak } from './growth.ts';
 import { memoryLeak } from './growth-memory.ts';
 import { loopBlocked } from './loop-blocked.ts';
+import { memoryLimit } from './memory-limit.ts';
 import { processExit } from './process-exit.ts';
 import { groupFindings, SEVERITY_RANK } from './processes.ts';
 import { requestErrors } from './request-errors.ts';
@@ -18,6 +20,8 @@ export const DETECTORS: readonly Detector[] = [
   memoryLeak,
   fdLeak,
   threadLeak,
+  cpuThrottled,
+  memoryLimit,
   processExit,
   clientSaturated,
   saturation,

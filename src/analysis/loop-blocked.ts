@@ -13,6 +13,7 @@ import type {
   Span,
 } from '../core/types.ts';
 import { numberAttribute, textAttribute, weightedStacks } from './attributes.ts';
+import { starvationOf } from './throttling.ts';
 
 /**
  * TRC101 loop-blocked: the event loop did not turn for at least the threshold, because one callback or one iteration lasted. Blocks
@@ -23,6 +24,8 @@ import { numberAttribute, textAttribute, weightedStacks } from './attributes.ts'
 const CRITICAL_BLOCK: Seconds = 1;
 /** A loop that stands still for a fifth of the time cannot meet any latency target at moderate load. */
 const CRITICAL_SHARE: Ratio = 0.2;
+/** From this share of the blocked time on, the wait for a core is worth a word on who withheld it. */
+const NOTABLE_WAIT: Ratio = 0.25;
 /** Blocks listed one by one in the evidence; the rest are counted. */
 const LISTED = 5;
 const CODE = 'TRC101';
@@ -58,6 +61,7 @@ const middle = (block: Block): Seconds => (block.min + block.max) / 2;
 /** That without the wait for a core. */
 const ownTime = (block: Block): Seconds =>
   Math.max(0, middle(block) - (numberOf(block.span, ATTR.runQueueWait) ?? 0));
+const spansOf = (group: readonly Block[]): readonly Span[] => group.map(({ span }) => span);
 const sum = (values: readonly number[]): number => values.reduce((a, b) => a + b, 0);
 
 function readBlock(view: RecordingView, span: Span): Block {
@@ -111,6 +115,7 @@ function blockedFinding(
   const isCritical =
     group.some((block) => ownTime(block) >= CRITICAL_BLOCK) ||
     own / runLength(view) >= CRITICAL_SHARE;
+  const waited = sum(group.map((block) => numberOf(block.span, ATTR.runQueueWait) ?? 0));
   const where = rankPlaces(group.flatMap((block) => block.stacks)).map((place) =>
     toPlace(place, worst.span),
   );
@@ -129,7 +134,11 @@ function blockedFinding(
       place === undefined ? '' : ` while in ${place.function}`
     }`,
     where,
-    evidence: [turnsEvidence(group), ...stackEvidence(group, place)],
+    evidence: [
+      turnsEvidence(group),
+      ...stackEvidence(group, place),
+      ...(waited < total * NOTABLE_WAIT ? [] : starvationOf(view, spansOf(group)).evidence),
+    ],
     measure: {
       count: group.length,
       total_s: total,
@@ -150,6 +159,7 @@ function starvedFinding(
   group: readonly [Block, ...Block[]],
 ): Omit<Finding, 'id'> {
   const worst = group.reduce((a, b) => (middle(b) > middle(a) ? b : a));
+  const cause = starvationOf(view, spansOf(group));
   return {
     code: CODE,
     kind: 'loop-blocked',
@@ -157,9 +167,9 @@ function starvedFinding(
     severity: 'note',
     confidence: 'confirmed',
     pid: pidOf(worst),
-    summary: 'the event loop was held up waiting for a CPU core, not by its own code',
+    summary: `the event loop was held up ${cause.by}, not by its own code`,
     where: [],
-    evidence: [turnsEvidence(group)],
+    evidence: [turnsEvidence(group), ...cause.evidence],
     measure: {
       count: group.length,
       total_s: sum(group.map(middle)),
@@ -168,7 +178,7 @@ function starvedFinding(
       share_ratio: Math.min(1, sum(group.map(middle)) / runLength(view)),
       run_queue_wait_s: sum(group.map((block) => numberOf(block.span, ATTR.runQueueWait) ?? 0)),
     },
-    remedy: 'Give the process more CPU: look at its cgroup limit and at its neighbours.',
+    remedy: cause.remedy,
   };
 }
 

@@ -1,3 +1,4 @@
+import { CGROUP_METRIC, type CgroupMetricKey } from './semconv-cgroup.ts';
 import type { Metric } from './types.ts';
 
 /**
@@ -158,7 +159,8 @@ export type MetricKey =
   | 'gcDuration';
 
 /** Metrics, by a short key. */
-export const METRIC: Readonly<Record<MetricKey, Metric>> = {
+export const METRIC: Readonly<Record<MetricKey | CgroupMetricKey, Metric>> = {
+  ...CGROUP_METRIC,
   cpuTime: counter('process.cpu.time', 's', 'CPU time by mode'),
   cpuUtilization: gauge('process.cpu.utilization', '1', 'CPU time over wall time, one core = 1'),
   memoryUsage: updown('process.memory.usage', 'By', 'resident set size'),

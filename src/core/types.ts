@@ -202,6 +202,8 @@ export interface Evidence {
 export type FindingKind =
   | 'loop-blocked'
   | 'cpu-spin'
+  | 'cpu-throttled'
+  | 'memory-limit'
   | 'memory-leak'
   | 'fd-leak'
   | 'socket-leak'

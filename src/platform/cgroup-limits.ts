@@ -15,12 +15,12 @@ interface CgroupLimit {
 }
 
 /** Quota over period, the least of all groups of the process; null where nothing limits it, or the limit does not show from here. */
-function cpuLimit(folders: CgroupFolders): CgroupLimit | null {
+export function cpuLimit(folders: CgroupFolders): CgroupLimit | null {
   return tightest(folders, (folder) => coresAllowed(folder, folders.version));
 }
 
 /** Likewise of memory: where the kernel begins to kill, or (`memory.high`) to hold up whoever asks for more. */
-function memoryLimit(folders: CgroupFolders): CgroupLimit | null {
+export function memoryLimit(folders: CgroupFolders): CgroupLimit | null {
   return tightest(folders, (folder) => bytesAllowed(folder, folders.version));
 }
 
@@ -57,7 +57,7 @@ function coresAllowed(folder: string, version: 1 | 2): number | null {
 }
 
 /** `20000 100000` is a fifth of a core; null for `max 100000`, which is no limit, and for anything else. */
-function parseCpuMax(text: string): number | null {
+export function parseCpuMax(text: string): number | null {
   const [quota = 0, period = 0] = text.split(' ').map(Number);
   return quota > 0 && period > 0 ? quota / period : null;
 }
@@ -69,7 +69,7 @@ function bytesAllowed(folder: string, version: 1 | 2): Bytes | null {
 }
 
 /** Bytes; null for `max`, for version 1's largest number, and for what could not be read. */
-function parseLimit(text: string | null): Bytes | null {
+export function parseLimit(text: string | null): Bytes | null {
   const limit = text === null || text.trim() === '' ? Number.NaN : Number(text);
   return limit >= 0 && limit < UNLIMITED ? limit : null;
 }

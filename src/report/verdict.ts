@@ -15,6 +15,8 @@ export interface Verdict {
 const WORDS: Readonly<Record<FindingKind, string>> = {
   'loop-blocked': 'BLOCKED',
   'cpu-spin': 'SPINNING',
+  'cpu-throttled': 'THROTTLED',
+  'memory-limit': 'MEMORY LIMIT',
   'memory-leak': 'LEAKING MEMORY',
   'fd-leak': 'LEAKING DESCRIPTORS',
   'socket-leak': 'LEAKING SOCKETS',

@@ -12,7 +12,6 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, describe, expect, it, onTestFinished } from 'vitest';
 import { capabilityNames, lackingCapabilities } from '../../src/platform/capabilities.ts';
-import { memoryLimitOf } from '../../src/platform/cgroup-limits.ts';
 import {
   findInterpreters,
   findProgram,
@@ -104,13 +103,5 @@ describe('capabilities', () => {
       'capability 45',
     ]);
     expect(lackingCapabilities((1n << 41n) - 1n)).toEqual([]);
-  });
-});
-
-describe('the memory limit', () => {
-  it('is null or positive, and null for a process that is not there', () => {
-    const limit = memoryLimitOf(process.pid);
-    expect(limit === null || limit > 0).toBe(true);
-    expect(memoryLimitOf(4_194_304)).toBeNull();
   });
 });
