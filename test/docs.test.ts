@@ -10,6 +10,7 @@ import { chooseDoctorTarget, doctorUsage } from '../src/commands/doctor-options.
 import { flagsOf, parseCommandLine } from '../src/commands/command-line.ts';
 import { VERBS } from '../src/commands/registry.ts';
 import { attachHelp } from '../src/commands/attach-help.ts';
+import { parseRunOptions, runUsage } from '../src/commands/run-options.ts';
 import { HELP } from '../src/commands/help.ts';
 import { showUsage } from '../src/commands/show-options.ts';
 import {
@@ -28,6 +29,7 @@ const all = pages(ROOT);
 const helps = [
   HELP,
   attachHelp,
+  runUsage.help,
   loadUsage.help,
   showUsage.help,
   doctorUsage.help,
@@ -68,8 +70,9 @@ describe('examples', () => {
         expect(['--help', '--version', 'help']).toContain(name);
         return;
       }
-      const { values, positionals } = parseCommandLine(await verb.usage(), args);
+      const { values, positionals, command } = parseCommandLine(await verb.usage(), args);
       if (name === 'attach') parseAttachOptions(values, positionals);
+      else if (name === 'run') parseRunOptions(values, { positionals, command });
       else if (name === 'load' && positionals[0] === 'merge')
         expect(positionals.length).toBeGreaterThan(1);
       else if (name === 'load') parseLoadOptions(values, positionals, { env: {} });
@@ -92,6 +95,7 @@ describe('flags', () => {
     for (const path of [
       'README.md',
       'docs/attach.md',
+      'docs/run.md',
       'docs/load.md',
       'docs/jaeger.md',
       'docs/doctor.md',

@@ -6,16 +6,19 @@ import { nearest } from './nearest.ts';
 
 /** A verb's arguments, split by its own option table. Whatever the table does not know is a usage error. */
 export function parseCommandLine(
-  usage: Pick<Usage, 'name' | 'options' | 'bare' | 'foreign'>,
+  usage: Pick<Usage, 'name' | 'options' | 'bare' | 'foreign' | 'takesCommand'>,
   args: readonly string[],
-): { values: OptionValues; positionals: string[] } {
+): { values: OptionValues; positionals: string[]; command: readonly string[] } {
+  const end = usage.takesCommand === true ? args.indexOf('--') : -1;
+  const own = end === -1 ? args : args.slice(0, end);
   try {
-    return parseArgs({
-      args: withBareValues(args, usage.bare ?? {}),
+    const parsed = parseArgs({
+      args: withBareValues(own, usage.bare ?? {}),
       options: { ...usage.foreign, ...usage.options },
       allowPositionals: true,
       strict: true,
     });
+    return { ...parsed, command: end === -1 ? [] : args.slice(end + 1) };
   } catch (error) {
     throw readable(error, usage);
   }

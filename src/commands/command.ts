@@ -32,8 +32,8 @@ export type OptionValues = Readonly<
   Record<string, string | boolean | (string | boolean)[] | undefined>
 >;
 
-/** What a shell can offer for a word: the processes worth watching, folders, files, one of some words, or nothing (any text). */
-export type Completes = 'process' | 'folder' | 'file' | 'text' | readonly string[];
+/** What a shell can offer for a word: the processes worth watching, folders, files, commands, one of some words, or nothing (any text). */
+export type Completes = 'process' | 'folder' | 'file' | 'command' | 'text' | readonly string[];
 
 /** A verb as its help shows it: light enough to load for `--help` alone. */
 export interface Usage {
@@ -47,6 +47,8 @@ export interface Usage {
   readonly foreign?: OptionTable;
   /** Flags whose value may be left out (`--inspect`, `--inspect=force`), with what they mean then; a value needs the `=`. */
   readonly bare?: Readonly<Record<string, string>>;
+  /** What stands behind `--` is a command with its own arguments. */
+  readonly takesCommand?: true;
   /** How a shell completes the argument, and the values of flags; a flag that is not named takes any text. */
   readonly completes: {
     readonly argument: Completes;
@@ -58,6 +60,8 @@ export interface Usage {
 export interface CommandContext {
   readonly values: OptionValues;
   readonly positionals: readonly string[];
+  /** What stands behind `--`, for a verb that takes a command; else empty. */
+  readonly command: readonly string[];
   readonly environment: Environment;
 }
 

@@ -27,6 +27,10 @@ _trace_files() {
   mapfile -t COMPREPLY < <(compgen -f -- "$1")
 }
 
+_trace_commands() {
+  mapfile -t COMPREPLY < <(compgen -c -- "$1")
+}
+
 _trace_words() {
   mapfile -t COMPREPLY < <(compgen -W "$2" -- "$1")
 }
@@ -71,6 +75,7 @@ function offer(completes: Completes): string {
   if (completes === 'process') return '_trace_processes "$cur"';
   if (completes === 'folder') return '_trace_folders "$cur"';
   if (completes === 'file') return '_trace_files "$cur"';
+  if (completes === 'command') return '_trace_commands "$cur"';
   // Any text: nothing can be offered, and a flag must not be.
   if (completes === 'text') return ':';
   return `_trace_words "$cur" '${completes.join(' ')}'`;

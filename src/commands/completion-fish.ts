@@ -55,6 +55,7 @@ function offer(completes: Completes): string {
   if (completes === 'process') return '(__trace_processes)';
   if (completes === 'folder') return '(__fish_complete_directories)';
   if (completes === 'file') return '(__fish_complete_path)';
+  if (completes === 'command') return '(__fish_complete_command)';
   return completes === 'text' ? '' : completes.join(' ');
 }
 

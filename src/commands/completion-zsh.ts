@@ -65,6 +65,7 @@ function action(label: string, completes: Completes): string {
   if (completes === 'process') return `${label}:_trace_processes`;
   if (completes === 'folder') return `${label}:_files -/`;
   if (completes === 'file') return `${label}:_files`;
+  if (completes === 'command') return `${label}:_command_names -e`;
   if (completes === 'text') return `${label}: `;
   return `${label}:(${completes.join(' ')})`;
 }

@@ -6,6 +6,7 @@ Usage:
 
 Verbs:
   attach <pid>       Watch a running process and say what blocks its event loop
+  run -- <command>   Start a command and watch it from its first moment on
   load <url>         Send load to an OpenAI-compatible server and measure it
   show <recording>   Print the report of a recording again
   doctor [pid]       Say what works on this machine, and why not

@@ -15,6 +15,11 @@ export const VERBS: readonly Verb[] = [
     command: async () => (await import('./attach.ts')).attachCommand,
   },
   {
+    name: 'run',
+    usage: async () => (await import('./run-options.ts')).runUsage,
+    command: async () => (await import('./run.ts')).runCommand,
+  },
+  {
     name: 'load',
     usage: async () => (await import('./load-usage.ts')).loadUsage,
     command: async () => (await import('./load.ts')).loadCommand,

@@ -17,7 +17,16 @@ export const EXIT = {
   terminated: 143,
 } as const;
 
-export type ExitCode = (typeof EXIT)[keyof typeof EXIT];
+/** The exit code of a command that trace started, passed on: 0 to 255, with the command's own meaning. */
+export type CommandCode = number & { readonly [ofCommand]: true };
+declare const ofCommand: unique symbol;
+
+export type ExitCode = (typeof EXIT)[keyof typeof EXIT] | CommandCode;
+
+/** A number that a command ended with, or that a shell would give in its place, as the exit code of trace. */
+export function commandCode(code: number): CommandCode {
+  return code as CommandCode;
+}
 
 /** Highest first: when several hold, the earliest in this list is the exit code. */
 const PRECEDENCE: readonly ExitCode[] = [70, 2, 143, 130, 6, 3, 4, 5, 1, 0];

@@ -62,6 +62,9 @@ export const ATTR = {
   clockMono: 'tracewright.clock.mono',
   clockWall: 'tracewright.clock.wall',
   clockBoot: 'tracewright.clock.boot',
+  urlFull: 'url.full',
+  /** From the start of a command to its first answer that said it is ready, in seconds. */
+  startupDuration: 'tracewright.run.startup_duration',
   findingCode: 'tracewright.finding.code',
   findingKind: 'tracewright.finding.kind',
   heapSpace: 'v8js.heap.space.name',
@@ -95,6 +98,8 @@ export const EVENT = {
   finding: 'tracewright.finding',
   snapshot: 'tracewright.snapshot',
   targetExit: 'tracewright.target.exit',
+  /** Once in a run of a command: what was asked for readiness answered. */
+  ready: 'tracewright.run.ready',
   note: 'tracewright.note',
   /** Once a second per watched thread that is busy all the time: what it was doing (spin detection). */
   activity: 'tracewright.eventloop.activity',

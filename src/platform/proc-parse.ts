@@ -11,6 +11,9 @@ export interface ProcStat {
   /** One letter: R running, S sleeping, D uninterruptible, T stopped, t traced, Z zombie, X dead, I idle kernel thread. */
   readonly state: string;
   readonly parent: number;
+  readonly processGroup: number;
+  /** The process group in the foreground of its controlling terminal; -1 without one. */
+  readonly foregroundGroup: number;
   /** `PF_*` of the kernel; see `isKernelThread`. */
   readonly flags: number;
   readonly minorFaults: number;
@@ -23,6 +26,8 @@ export interface ProcStat {
   /** In clock ticks since boot. */
   readonly startTicks: number;
   readonly virtualBytes: number;
+  /** Address at which its stack began when it last ran exec; 0 unless the reader may ptrace the process. */
+  readonly stackStart: number;
   /** In wait(2) encoding; 0 unless the reader may ptrace the process, and until it ends. */
   readonly exitStatus: number;
 }
@@ -63,6 +68,8 @@ export function parseStat(text: string): ProcStat | null {
     comm: text.slice(open + 1, close),
     state,
     parent: at(4),
+    processGroup: at(5),
+    foregroundGroup: at(8),
     flags: at(9),
     minorFaults: at(10),
     majorFaults: at(12),
@@ -71,6 +78,7 @@ export function parseStat(text: string): ProcStat | null {
     threads: at(20),
     startTicks: at(22),
     virtualBytes: at(23),
+    stackStart: at(28),
     exitStatus: at(52),
   };
 }

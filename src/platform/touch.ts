@@ -1,3 +1,4 @@
+import type { ChildProcess } from 'node:child_process';
 import type { ProcessTarget, Seconds } from '../core/types.ts';
 import { CdpError, type CdpConnection } from './cdp.ts';
 import { readProc, readStat } from './proc.ts';
@@ -5,9 +6,10 @@ import { hasEnded, parseStatus } from './proc-parse.ts';
 import type { UndoEntry } from './undo-journal.ts';
 
 /**
- * The only module that does something to a target: one signal, and expressions evaluated through an inspector.
- * `test/architecture.test.ts` fails when another one could. Every function wants the entry of the undo journal that covers what it does, so
- * nothing can be done that nobody would undo. Docs: docs/cleanup.md, docs/decisions/0009.
+ * The only module that does something to a target: one signal, expressions evaluated through an inspector, and what others send passed on to
+ * a command that trace started.
+ * `test/architecture.test.ts` fails when another one could. Every function that changes something of its own accord wants the entry of the
+ * undo journal that covers it, so nothing can be done that nobody would undo. Docs: docs/cleanup.md, docs/decisions/0009.
  */
 
 /** What Node opens its inspector at, and its number on x86-64 (`signal(7)`). */
@@ -45,6 +47,39 @@ export function signalToOpen(target: ProcessTarget, entry: UndoEntry): SignalRef
       ? 'gone'
       : 'not-allowed';
   }
+}
+
+/** What somebody sends to trace who means the command that it started: it stands in the place where that would be. */
+const PASSED_ON = ['SIGTERM', 'SIGHUP', 'SIGINT', 'SIGQUIT', 'SIGUSR1', 'SIGUSR2'] as const;
+/** What a terminal sends to everything in its foreground, at Ctrl-C and Ctrl-\. */
+const FROM_TERMINAL: ReadonlySet<string> = new Set(['SIGINT', 'SIGQUIT']);
+
+/**
+ * Passes on what trace is sent to the command that it started, until the result is called; trace itself does not end by it. What the
+ * terminal sends has reached the command already when it stands in the foreground with us: it must not get that twice.
+ */
+export function passOnSignals(child: ChildProcess): () => void {
+  const handlers = PASSED_ON.map((signal) => {
+    const handler = (): void => {
+      if (FROM_TERMINAL.has(signal) && sharesForeground(child.pid ?? 0)) return;
+      child.kill(signal);
+    };
+    process.on(signal, handler);
+    return { signal, handler };
+  });
+  return () => {
+    for (const { signal, handler } of handlers) process.removeListener(signal, handler);
+  };
+}
+
+/** Whether a process is with us in the process group that the terminal's keys reach. */
+function sharesForeground(pid: number): boolean {
+  const own = readStat(process.pid);
+  return (
+    own !== null &&
+    own.foregroundGroup === own.processGroup &&
+    readStat(pid)?.processGroup === own.processGroup
+  );
 }
 
 /** A value of the target, held for us until it is released or our connection ends. */

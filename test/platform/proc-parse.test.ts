@@ -54,6 +54,8 @@ describe('parseStat', () => {
       comm: 'python3.11',
       state: 'S',
       parent: 17,
+      processGroup: 4312,
+      foregroundGroup: 4312,
       flags: 4194304,
       minorFaults: 2012,
       majorFaults: 3,
@@ -62,6 +64,7 @@ describe('parseStat', () => {
       threads: 4,
       startTicks: 183758,
       virtualBytes: 243519488,
+      stackStart: 140730000000000,
       exitStatus: 768,
     });
   });

@@ -1,0 +1,197 @@
+import { basename } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { monotonicNow } from '../core/clock.ts';
+import { TraceError } from '../core/errors.ts';
+import { ATTR, EVENT } from '../core/semconv.ts';
+import { printable } from '../core/text.ts';
+import type {
+  Attributes,
+  Collector,
+  Event,
+  Finding,
+  Observation,
+  ProcessTarget,
+  Seconds,
+} from '../core/types.ts';
+import { detectRuntime } from '../platform/runtime.ts';
+import {
+  type CommandEnd,
+  describeEnd,
+  signalNumber,
+  type StartedCommand,
+} from '../platform/started-command.ts';
+import { formatSeconds } from '../report/format.ts';
+import { runPlan } from './attach.ts';
+import { NodeInspector } from './attach-inspect.ts';
+import type { AttachOptions } from './attach-options.ts';
+import { probeTarget } from './attach-probe.ts';
+import type { AttachScreen } from './attach-screen.ts';
+import { openTree } from './attach-tree.ts';
+import type { Environment } from './command.ts';
+import type { RunOptions } from './run-options.ts';
+import { readiness } from './run-ready.ts';
+import type { Source, Watched } from './watch.ts';
+
+/** Watching a command from its start to its end: as attach does, with what only its parent knows. */
+
+/** What came of watching. */
+export interface CommandOutcome {
+  readonly findings: readonly Finding[];
+  /** What kept us from watching, already said when it is a TraceError; null when nothing did. */
+  readonly failure: unknown;
+}
+
+interface Context {
+  readonly options: RunOptions;
+  readonly environment: Environment;
+  readonly screen: AttachScreen;
+}
+
+/** Never rejects: whatever becomes of the watching, the command goes on. */
+export async function watchCommand(
+  command: StartedCommand,
+  context: Context,
+): Promise<CommandOutcome> {
+  try {
+    return { findings: await watchIt(command, context), failure: null };
+  } catch (failure) {
+    const { environment, options } = context;
+    const { end } = command;
+    if (!(failure instanceof TraceError)) return { findings: [], failure };
+    if (end !== null) {
+      // Too quick for anything to be seen: nothing was found, and nothing is wrong with that.
+      if (!options.watch.quiet)
+        environment.stderr.write(
+          `trace: the command ${describeEnd(end)} after ${formatSeconds(end.after)}, before anything was observed\n`,
+        );
+      return { findings: [], failure: null };
+    }
+    environment.stderr.write(`trace: the command is not watched: ${failure.message}\n`);
+    return { findings: [], failure };
+  }
+}
+
+async function watchIt(command: StartedCommand, context: Context): Promise<readonly Finding[]> {
+  const { options, environment, screen } = context;
+  const { pid } = command.target;
+  const watchOptions: AttachOptions = { ...options.watch, target: { by: 'pid', pid } };
+  await untilRecognised(command);
+  const inspector = new NodeInspector(watchOptions, environment, screen);
+  try {
+    const plan = await probeTarget(watchOptions, inspector);
+    const tree = await openTree(plan, { options: watchOptions, environment, screen });
+    const limit = endOfWatching(command, options.watch.duration);
+    try {
+      screen.announce(plan, tree);
+      const collectors = plan.collectors.map((one) =>
+        one.name === 'process' ? withExactEnd(one, command) : one,
+      );
+      const { findings } = await runPlan(
+        { plan: { ...plan, collectors }, tree },
+        {
+          options: watchOptions,
+          environment,
+          screen,
+          inspector,
+          stops: { listen: () => () => {} },
+          verb: 'run',
+          name: basename(options.command[0] ?? ''),
+          until: limit.reached,
+          sources: readinessOf(command, context),
+        },
+      );
+      return findings;
+    } finally {
+      limit.close();
+      await tree.close();
+      await plan.sampler?.close();
+    }
+  } finally {
+    await inspector.close();
+  }
+}
+
+/**
+ * A program that is no server by itself may be about to become one: `env`, a shell with `exec`, an interpreter named by a script's first
+ * line. It is waited for this long; a later change is noticed too, within a second.
+ */
+const EXEC_WAIT: Seconds = 0.25;
+const EXEC_POLL: Seconds = 0.01;
+
+async function untilRecognised(command: StartedCommand): Promise<void> {
+  const until = monotonicNow() + EXEC_WAIT;
+  while (monotonicNow() < until && command.end === null) {
+    const { name } = detectRuntime(command.target.pid);
+    if (name !== 'native' && name !== 'unknown') return;
+    await sleep(EXEC_POLL * 1e3);
+  }
+}
+
+/** When watching ends: with the command, or after a time. */
+function endOfWatching(
+  command: StartedCommand,
+  duration: Seconds | null,
+): { readonly reached: Promise<Watched['reason']>; close(): void } {
+  const cancel = new AbortController();
+  const ended = command.ended.then(() => 'target-gone' as const);
+  if (duration === null) return { reached: ended, close() {} };
+  const over = sleep(duration * 1e3, 'duration' as const, { signal: cancel.signal });
+  // Cancelled when the command ended first, and the race is over then.
+  over.catch(() => {});
+  return { reached: Promise.race([ended, over]), close: () => cancel.abort() };
+}
+
+function readinessOf(command: StartedCommand, { options, screen }: Context): readonly Source[] {
+  const { readyUrl } = options;
+  if (readyUrl === null) return [];
+  return [
+    readiness(readyUrl, {
+      startedAt: command.startedAt,
+      onReady: (after) => screen.note(`ready ${formatSeconds(after)} after its start`),
+      onNever: (why) => screen.problem(why),
+    }),
+  ];
+}
+
+/** The process collector of a child of ours: how it ended is known from waiting for it, not from what /proc still shows. */
+function withExactEnd(
+  collector: Collector<ProcessTarget>,
+  command: StartedCommand,
+): Collector<ProcessTarget> {
+  return {
+    ...collector,
+    probe: (target) => collector.probe(target),
+    async *observe(target, context): AsyncGenerator<Observation> {
+      let said = false;
+      for await (const observation of collector.observe(target, context)) {
+        if (observation.kind === 'event' && observation.name === EVENT.targetExit) {
+          said = true;
+          yield exitEvent(command, await command.ended, observation);
+        } else yield observation;
+      }
+      if (!said && command.end !== null)
+        yield exitEvent(command, command.end, { at: context.clock.now() });
+    },
+  };
+}
+
+function exitEvent(
+  { target }: StartedCommand,
+  end: CommandEnd,
+  seen: { readonly at: Seconds; readonly attributes?: Attributes },
+): Event {
+  const { code, signal } = end;
+  return {
+    kind: 'event',
+    at: seen.at,
+    name: EVENT.targetExit,
+    severity: code === 0 ? 'info' : 'warn',
+    body: printable(`pid ${target.pid} ${describeEnd(end)}`, 200),
+    attributes: {
+      ...seen.attributes,
+      ...(signal === null
+        ? { [ATTR.exitCode]: code ?? 0 }
+        : { [ATTR.exitSignal]: signalNumber(signal) }),
+    },
+  };
+}
