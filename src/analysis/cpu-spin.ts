@@ -60,10 +60,12 @@ export const cpuSpin: Detector = {
     for (const event of view.events(EVENT.activity)) {
       if (demandOf(event) < SPIN_SHARE) continue;
       const thread = `${textAttribute(event.attributes, ATTR.pid)} ${textAttribute(event.attributes, ATTR.threadId)}`;
-      byThread.set(thread, [...(byThread.get(thread) ?? []), event]);
+      const events = byThread.get(thread) ?? [];
+      byThread.set(thread, events);
+      events.push(event);
     }
     for (const events of byThread.values()) {
-      if (events.length < SPIN_SECONDS) continue;
+      if (secondsOf(events) < SPIN_SECONDS) continue;
       const spin = readSpin(view, events);
       if (isSpinning(spin)) yield spinFinding(spin);
     }
@@ -74,6 +76,23 @@ export const cpuSpin: Detector = {
 function demandOf(event: Event): Ratio {
   const got = numberAttribute(event.attributes, ATTR.activityOnCpu) ?? 0;
   return got + (numberAttribute(event.attributes, ATTR.activityRunQueueWait) ?? 0);
+}
+
+/** In a long run one event stands for several seconds, its shares being their means and its counts their sums. */
+function weightOfEvent(event: Event): number {
+  return numberAttribute(event.attributes, ATTR.compositeCount) ?? 1;
+}
+
+function secondsOf(events: readonly Event[]): number {
+  return events.reduce((sum, event) => sum + weightOfEvent(event), 0);
+}
+
+/** The sum over the seconds of what an event has for each of them. */
+function sumOfShares(events: readonly Event[], key: string): number {
+  return events.reduce(
+    (sum, event) => sum + (numberAttribute(event.attributes, key) ?? 0) * weightOfEvent(event),
+    0,
+  );
 }
 
 function readSpin(view: RecordingView, events: readonly Event[]): Spin {
@@ -91,10 +110,7 @@ function readSpin(view: RecordingView, events: readonly Event[]): Spin {
 
 function isSpinning(spin: Spin): boolean {
   if (spin.iterations !== null && spin.ioEvents !== null) {
-    const onCpu = spin.events.reduce(
-      (sum, event) => sum + (numberAttribute(event.attributes, ATTR.activityOnCpu) ?? 0),
-      0,
-    );
+    const onCpu = sumOfShares(spin.events, ATTR.activityOnCpu);
     const fast = spin.iterations / Math.max(onCpu, 0.01) >= SPIN_ITERATIONS;
     return fast && spin.ioEvents / Math.max(1, spin.iterations) < SPIN_EVENTS;
   }
@@ -120,10 +136,8 @@ function machineryShare(stacks: readonly WeightedStack[]): Ratio {
 
 function spinFinding(spin: Spin): Omit<Finding, 'id'> {
   const first = spin.events[0];
-  const seconds = spin.events.length;
-  const mean = (key: string): number =>
-    spin.events.reduce((sum, event) => sum + (numberAttribute(event.attributes, key) ?? 0), 0) /
-    seconds;
+  const seconds = secondsOf(spin.events);
+  const mean = (key: string): number => sumOfShares(spin.events, key) / seconds;
   const where = spinPlaces(spin.stacks, textAttribute(first?.attributes, ATTR.threadName));
   const place = where[0];
   const counted: Readonly<Record<string, number>> =

@@ -35,6 +35,11 @@ interface Block {
   readonly span: Span;
   readonly min: Seconds;
   readonly max: Seconds;
+  /** In a long run one span, the longest, stands for several of its place; sums of all of them. */
+  readonly count: number;
+  readonly total: Seconds;
+  readonly onCpu: Seconds;
+  readonly runQueueWait: Seconds;
   readonly starved: boolean;
   readonly stacks: readonly WeightedStack[];
   readonly places: readonly RankedPlace[];
@@ -61,16 +66,39 @@ const middle = (block: Block): Seconds => (block.min + block.max) / 2;
 /** That without the wait for a core. */
 const ownTime = (block: Block): Seconds =>
   Math.max(0, middle(block) - (numberOf(block.span, ATTR.runQueueWait) ?? 0));
+const countOf = (group: readonly Block[]): number => sum(group.map(({ count }) => count));
 const spansOf = (group: readonly Block[]): readonly Span[] => group.map(({ span }) => span);
 const sum = (values: readonly number[]): number => values.reduce((a, b) => a + b, 0);
 
+/** Of a span that stands for several, all but itself count with their mean. */
+function weightedMedian(group: readonly Block[]): Seconds {
+  if (group.every(({ count }) => count === 1)) return median(group.map(middle));
+  const lengths = group.flatMap((block) => [
+    { length: middle(block), count: 1 },
+    {
+      length: (block.total - middle(block)) / Math.max(1, block.count - 1),
+      count: block.count - 1,
+    },
+  ]);
+  lengths.sort((a, b) => a.length - b.length);
+  let before = 0;
+  return lengths.find(({ count }) => (before += count) >= countOf(group) / 2)?.length ?? 0;
+}
+
 function readBlock(view: RecordingView, span: Span): Block {
   const max = numberOf(span, ATTR.durationMax) ?? span.to - span.from;
+  const min = numberOf(span, ATTR.durationMin) ?? max;
+  const either = (key: string, other: string): Seconds =>
+    numberOf(span, key) ?? numberOf(span, other) ?? 0;
   const stacks = weightedStacks(view, span.attributes);
   return {
     span,
     max,
-    min: numberOf(span, ATTR.durationMin) ?? max,
+    min,
+    count: numberOf(span, ATTR.compositeCount) ?? 1,
+    total: numberOf(span, ATTR.compositeSum) ?? (min + max) / 2,
+    onCpu: either(ATTR.compositeOnCpu, ATTR.onCpu),
+    runQueueWait: either(ATTR.compositeRunQueueWait, ATTR.runQueueWait),
     starved: span.attributes[ATTR.starved] === true,
     stacks,
     places: rankPlaces(stacks),
@@ -108,10 +136,10 @@ function blockedFinding(
   group: readonly [Block, ...Block[]],
 ): Omit<Finding, 'id'> {
   const worst = group.reduce((a, b) => (middle(b) > middle(a) ? b : a));
-  const total = sum(group.map(middle));
+  const total = sum(group.map((block) => block.total));
   const share = Math.min(1, total / runLength(view));
   // How grave it is goes by what the program did itself: on a crowded machine the wait for a core is not its fault.
-  const own = sum(group.map(ownTime));
+  const own = sum(group.map((block) => Math.max(0, block.total - block.runQueueWait)));
   const isCritical =
     group.some((block) => ownTime(block) >= CRITICAL_BLOCK) ||
     own / runLength(view) >= CRITICAL_SHARE;
@@ -130,7 +158,7 @@ function blockedFinding(
     // Without a stack the block itself is as certain, but what to blame is not known.
     confidence: place === undefined ? 'likely' : 'confirmed',
     pid: pidOf(worst),
-    summary: `the event loop did not turn for ${group.length === 1 ? 'one stretch' : `${group.length} stretches`}${
+    summary: `the event loop did not turn for ${countOf(group) === 1 ? 'one stretch' : `${countOf(group)} stretches`}${
       place === undefined ? '' : ` while in ${place.function}`
     }`,
     where,
@@ -140,15 +168,15 @@ function blockedFinding(
       ...(waited < total * NOTABLE_WAIT ? [] : starvationOf(view, spansOf(group)).evidence),
     ],
     measure: {
-      count: group.length,
+      count: countOf(group),
       total_s: total,
       worst_min_s: worst.min,
       worst_max_s: worst.max,
-      median_s: median(group.map(middle)),
+      median_s: weightedMedian(group),
       share_ratio: share,
       threshold_s: Number(view.start.settings['lag_threshold_s'] ?? 0),
-      on_cpu_s: sum(group.map((block) => numberOf(block.span, ATTR.onCpu) ?? 0)),
-      run_queue_wait_s: sum(group.map((block) => numberOf(block.span, ATTR.runQueueWait) ?? 0)),
+      on_cpu_s: sum(group.map((block) => block.onCpu)),
+      run_queue_wait_s: sum(group.map((block) => block.runQueueWait)),
     },
     remedy: remedyFor(mechanism),
   };
@@ -171,12 +199,12 @@ function starvedFinding(
     where: [],
     evidence: [turnsEvidence(group), ...cause.evidence],
     measure: {
-      count: group.length,
-      total_s: sum(group.map(middle)),
+      count: countOf(group),
+      total_s: sum(group.map((block) => block.total)),
       worst_min_s: worst.min,
       worst_max_s: worst.max,
-      share_ratio: Math.min(1, sum(group.map(middle)) / runLength(view)),
-      run_queue_wait_s: sum(group.map((block) => numberOf(block.span, ATTR.runQueueWait) ?? 0)),
+      share_ratio: Math.min(1, sum(group.map((block) => block.total)) / runLength(view)),
+      run_queue_wait_s: sum(group.map((block) => block.runQueueWait)),
     },
     remedy: cause.remedy,
   };
@@ -189,7 +217,7 @@ function turnsEvidence(group: readonly [Block, ...Block[]]): Evidence {
   const whose = thread === 'main' ? 'the loop' : `the loop of thread ${thread}`;
   return {
     kind: 'turns',
-    summary: `${group.length === 1 ? 'once' : `${group.length} times`} one ${basis} of ${whose} was seen to last`,
+    summary: `${countOf(group) === 1 ? 'once' : `${countOf(group)} times`} one ${basis} of ${whose} was seen to last`,
     data: {
       basis,
       worst: listed.map((block) => ({

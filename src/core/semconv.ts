@@ -54,6 +54,16 @@ export const ATTR = {
   mechanism: 'tracewright.block.mechanism',
   codeModule: 'tracewright.code.module',
   placeShare: 'tracewright.code.share',
+  /** Spans and events that one stands for, itself included, where a long run holds fewer than there were. */
+  compositeCount: 'tracewright.composite.count',
+  /** Of all of them: their durations, time on a core and wait for one, in seconds. */
+  compositeSum: 'tracewright.composite.sum',
+  compositeOnCpu: 'tracewright.composite.on_cpu',
+  compositeRunQueueWait: 'tracewright.composite.run_queue_wait',
+  /** On a point that is the lowest (`min`) or highest (`max`) of a stretch of which else only the last reading is kept. */
+  extreme: 'tracewright.downsampled',
+  /** Length of those stretches, in seconds. */
+  downsampledWindow: 'tracewright.downsampled.window',
   activityOnCpu: 'tracewright.activity.on_cpu',
   activityRunQueueWait: 'tracewright.activity.run_queue_wait',
   activityStackSamples: 'tracewright.activity.stack_samples',
@@ -95,6 +105,8 @@ export const EVENT = {
   clockAnchor: 'tracewright.clock.anchor',
   stack: 'tracewright.stack',
   gap: 'tracewright.gap',
+  /** A file of a recording whose readings were thinned out. */
+  downsampled: 'tracewright.downsampled',
   finding: 'tracewright.finding',
   snapshot: 'tracewright.snapshot',
   targetExit: 'tracewright.target.exit',

@@ -255,6 +255,8 @@ export interface Series {
   readonly attributes: Attributes;
   readonly at: Float64Array;
   readonly value: Float64Array;
+  /** Of a run too long to keep each reading: the lowest and highest of stretches of which `value` has the last only. */
+  readonly extremes?: { readonly at: Float64Array; readonly value: Float64Array };
 }
 
 /** One process of a run, as found when it was attached to. */

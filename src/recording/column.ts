@@ -1,12 +1,32 @@
+const NONE = new Float64Array(0);
+const FIRST_LENGTH = 16;
+
 /** Numbers in the order they came, 8 bytes each: a million boxed in an array of objects would be 50 times that. */
 export class Column {
-  #values = new Float64Array(16);
+  #values: Float64Array = NONE;
   #length = 0;
   #sorted = true;
 
+  /** A column of these values, which it may go on writing into. */
+  static of(values: Float64Array, isSorted: boolean): Column {
+    const column = new Column();
+    column.#values = values;
+    column.#length = values.length;
+    column.#sorted = isSorted;
+    return column;
+  }
+
+  get length(): number {
+    return this.#length;
+  }
+
+  get last(): number | undefined {
+    return this.#length === 0 ? undefined : this.#values[this.#length - 1];
+  }
+
   push(value: number): void {
     if (this.#length === this.#values.length) {
-      const larger = new Float64Array(this.#length * 2);
+      const larger = new Float64Array(Math.max(FIRST_LENGTH, this.#length * 2));
       larger.set(this.#values);
       this.#values = larger;
     }

@@ -1,72 +1,62 @@
 import type {
   Attributes,
-  Event,
-  Frame,
-  Gap,
-  Histogram,
   Metric,
   Observation,
   RecordingView,
   RunEnd,
   RunStart,
-  Sample,
   Seconds,
   Series,
-  Snapshot,
-  Span,
 } from '../core/types.ts';
-import { METRIC } from '../core/semconv.ts';
-import { Column } from './column.ts';
+import { ATTR, METRIC } from '../core/semconv.ts';
+import { HistogramStore } from './histogram-store.ts';
+import { type RecordLimits, RecordStore } from './record-store.ts';
+import { SeriesStore } from './series-store.ts';
 
 /**
  * What a recording holds, being filled. The reader and the recording in memory both fill this one, so a detector sees
  * the same thing whether it runs at the end of `attach` or on the folder a week later.
  */
 
-/** How much is kept; what comes after is counted as dropped. */
-export interface ContentsLimits {
+/** How much is kept; beyond it, what there is is thinned out, so that it still covers the whole run. */
+export interface ContentsLimits extends RecordLimits {
   /** Readings and histogram buckets, 16 bytes each. */
   readonly points: number;
-  /** Spans, stacks, snapshots, events and gaps. */
-  readonly records: number;
 }
 
-/** A histogram costs its buckets and about this many points for the rest. */
-const HISTOGRAM_POINTS = 8;
-
-interface GrowingSeries {
-  readonly metric: string;
-  readonly attributes: Attributes;
-  readonly at: Column;
-  readonly value: Column;
-}
+/** Room that is made at once, so that it is not looked for again soon. */
+const ROOM = 0.6;
+/** Lengths of the windows of which one reading is kept: from here, doubled until it fits, to here (longer than any run). */
+const WINDOW: { readonly first: Seconds; readonly longest: Seconds } = {
+  first: 2,
+  longest: 2 ** 22,
+};
 
 export class RecordingContents {
   readonly #limits: ContentsLimits;
   readonly #units = new Map(Object.values(METRIC).map((metric) => [metric.name, metric.unit]));
-  readonly #series = new Map<string, Map<string, GrowingSeries>>();
-  /** Attribute objects seen before: samplers and the decoder reuse theirs, and a look-up is cheaper than a key. */
-  readonly #keys = new WeakMap<Attributes, string>();
-  readonly #histograms = new Map<string, Histogram[]>();
   readonly #named = new Set<string>();
-  readonly #spans = new Map<string, Span[]>();
-  readonly #stacks = new Map<string, readonly Frame[]>();
-  readonly #snapshots = new Map<string, Snapshot[]>();
-  readonly #events = new Map<string, Event[]>();
-  readonly #gaps: Gap[] = [];
-  #points = 0;
-  #records = 0;
-  #dropped = 0;
+  readonly #series = new SeriesStore();
+  readonly #histograms = new HistogramStore();
+  readonly #records: RecordStore;
+  #window: Seconds | null = null;
+  #lost = 0;
   #first = Number.POSITIVE_INFINITY;
   #last = Number.NEGATIVE_INFINITY;
 
   constructor(limits: ContentsLimits) {
     this.#limits = limits;
+    this.#records = new RecordStore(limits);
   }
 
-  /** Observations that were not kept because a limit was reached. */
+  /** Observations that were not kept although the rest was thinned out. */
   get dropped(): number {
-    return this.#dropped;
+    return this.#lost + this.#series.evicted + this.#records.dropped;
+  }
+
+  /** Of readings, the last of each stretch of this length is kept, with what was lower or higher in it; null: each reading. */
+  get window(): Seconds | null {
+    return this.#window;
   }
 
   /** The earliest time seen; undefined while nothing has been. */
@@ -81,72 +71,43 @@ export class RecordingContents {
   }
 
   add(observation: Observation): void {
-    const weight = observation.kind === 'histogram' ? observation.buckets.counts.length : 0;
     if (observation.kind === 'sample' || observation.kind === 'histogram') {
+      if (this.#points >= this.#limits.points) this.#makeRoom();
       if (this.#points >= this.#limits.points) {
-        this.#dropped++;
+        this.#lost++;
         return;
       }
-      this.#points += observation.kind === 'sample' ? 1 : HISTOGRAM_POINTS + weight;
-    } else if (this.#records >= this.#limits.records) {
-      this.#dropped++;
-      return;
-    } else this.#records++;
+    }
     const lasted = 'from' in observation;
     this.#first = Math.min(this.#first, lasted ? observation.from : observation.at);
     this.#last = Math.max(this.#last, lasted ? observation.to : observation.at);
-    this.#keep(observation);
+    if (observation.kind === 'sample') this.#series.add(observation);
+    else if (observation.kind === 'histogram') this.#histograms.add(observation);
+    else this.#records.add(withAttributes(observation));
   }
 
-  #keep(observation: Observation): void {
-    switch (observation.kind) {
-      case 'sample':
-        return this.#addSample(observation);
-      case 'histogram': {
-        const attributes = observation.attributes ?? {};
-        return append(this.#histograms, observation.metric, { ...observation, attributes });
+  /** Of readings, from now on and of those there are, one for each window of this length at most. */
+  downsample(window: Seconds): void {
+    if (window > (this.#window ?? 0)) this.#thinOut(window);
+  }
+
+  /** Everything that is kept, stacks before what refers to them. */
+  *all(): Iterable<Observation> {
+    yield* this.#records.all();
+    for (const { metric, attributes, readings, extremes } of this.#series.all(this.#window)) {
+      for (const [i, at] of readings.at.entries())
+        yield { kind: 'sample', at, metric, value: readings.value[i] ?? 0, attributes };
+      const marked = { min: mark(attributes, 'min'), max: mark(attributes, 'max') };
+      let next = 0;
+      for (const [i, at] of extremes.at.entries()) {
+        const value = extremes.value[i] ?? 0;
+        // The reading that is kept of its window is the first that is not before it.
+        while ((readings.at[next] ?? Number.POSITIVE_INFINITY) < at) next++;
+        const which = value < (readings.value[next] ?? value) ? 'min' : 'max';
+        yield { kind: 'sample', at, metric, value, attributes: marked[which] };
       }
-      case 'span':
-        return append(this.#spans, observation.name, observation);
-      case 'stack':
-        if (!this.#stacks.has(observation.id)) this.#stacks.set(observation.id, observation.frames);
-        return;
-      case 'snapshot':
-        return append(this.#snapshots, observation.of, observation);
-      case 'event': {
-        const attributes = observation.attributes ?? {};
-        return append(this.#events, observation.name, { ...observation, attributes });
-      }
-      case 'gap':
-        this.#gaps.push(observation);
     }
-  }
-
-  #addSample(sample: Sample): void {
-    let byAttributes = this.#series.get(sample.metric);
-    if (byAttributes === undefined) {
-      byAttributes = new Map();
-      this.#series.set(sample.metric, byAttributes);
-    }
-    const key = sample.attributes === undefined ? '' : this.#keyOf(sample.attributes);
-    let series = byAttributes.get(key);
-    if (series === undefined) {
-      const attributes = sample.attributes ?? {};
-      series = { metric: sample.metric, attributes, at: new Column(), value: new Column() };
-      byAttributes.set(key, series);
-    }
-    series.at.push(sample.at);
-    series.value.push(sample.value);
-  }
-
-  #keyOf(attributes: Attributes): string {
-    let key = this.#keys.get(attributes);
-    if (key === undefined) {
-      const entries = Object.entries(attributes).toSorted(([a], [b]) => (a < b ? -1 : 1));
-      key = entries.length === 0 ? '' : JSON.stringify(entries);
-      this.#keys.set(attributes, key);
-    }
-    return key;
+    yield* this.#histograms.all();
   }
 
   /** What was gathered, to be read; later additions show in it too. */
@@ -155,54 +116,87 @@ export class RecordingContents {
     readonly end: RunEnd | null;
     readonly problems: readonly string[];
   }): RecordingView {
+    const records = this.#records;
     return {
       ...run,
       endedAt: run.end?.endedAt ?? Math.max(this.#last, run.start.startedAt),
-      gaps: this.#gaps.toSorted((a, b) => a.from - b.from),
+      gaps: records.gaps(),
       series: (metric, attributes) => this.#seriesOf(metric, attributes),
       metricNames: () => this.#metricNames(),
       histograms: (metric, attributes) =>
-        (this.#histograms.get(metric) ?? [])
+        this.#histograms
+          .of(metric)
           .filter((histogram) => includes(histogram.attributes ?? {}, attributes))
           .toSorted((a, b) => a.from - b.from),
-      spans: (name) => (this.#spans.get(name) ?? []).toSorted((a, b) => a.from - b.from),
-      stack: (id) => this.#stacks.get(id),
-      snapshots: (of) => (this.#snapshots.get(of) ?? []).toSorted((a, b) => a.at - b.at),
-      events: (name) => (this.#events.get(name) ?? []).toSorted((a, b) => a.at - b.at),
+      spans: (name) => records.spans(name),
+      stack: (id) => records.stack(id),
+      snapshots: (of) => records.snapshots(of),
+      events: (name) => records.events(name),
     };
   }
 
-  #metricNames(): readonly string[] {
-    const all = [...this.#named, ...this.#series.keys(), ...this.#histograms.keys()];
-    return [...new Set(all)].toSorted();
+  /** What a person is told of what a long run lost; empty when it lost nothing. */
+  problems(): readonly string[] {
+    const window = this.#window;
+    return window === null
+      ? []
+      : [
+          `a long run: of readings one in ${window} s is kept, with the lowest and highest in between`,
+        ];
   }
 
   /** Metric, span and event names, for recordings of other tools, whose names nobody knows beforehand. */
   names(): Readonly<Record<'metrics' | 'spans' | 'events', readonly string[]>> {
-    const [spans, events] = [this.#spans, this.#events].map((byName) => [...byName.keys()]);
-    return { metrics: this.#metricNames(), spans: spans ?? [], events: events ?? [] };
+    return { metrics: this.#metricNames(), ...this.#records.names() };
   }
 
-  #seriesOf(metric: string, attributes: Attributes | undefined): readonly Series[] {
-    return [...(this.#series.get(metric)?.values() ?? [])]
-      .filter((series) => includes(series.attributes, attributes))
-      .map((series) => {
-        const order = series.at.order();
-        return {
-          metric,
-          unit: this.#units.get(metric) ?? '',
-          attributes: series.attributes,
-          at: series.at.values(order),
-          value: series.value.values(order),
-        };
-      });
+  get #points(): number {
+    return this.#series.points + this.#histograms.weight;
+  }
+
+  #thinOut(window: Seconds): void {
+    this.#window = window;
+    this.#series.downsample(window);
+    this.#histograms.downsample(window);
+  }
+
+  #makeRoom(): void {
+    let window = this.#window ?? WINDOW.first;
+    this.#thinOut(window);
+    while (this.#points > this.#limits.points * ROOM && window < WINDOW.longest) {
+      window *= 2;
+      this.#thinOut(window);
+    }
+  }
+
+  #metricNames(): readonly string[] {
+    const all = [...this.#named, ...this.#series.metrics, ...this.#histograms.metrics];
+    return [...new Set(all)].toSorted();
+  }
+
+  #seriesOf(metric: string, wanted: Attributes | undefined): readonly Series[] {
+    const unit = this.#units.get(metric) ?? '';
+    return [...this.#series.all(this.#window, metric)]
+      .filter(({ attributes }) => includes(attributes, wanted))
+      .map(({ attributes, readings, extremes }) => ({
+        metric,
+        unit,
+        attributes,
+        ...readings,
+        ...(extremes.at.length === 0 ? {} : { extremes }),
+      }));
   }
 }
 
-function append<T>(into: Map<string, T[]>, key: string, item: T): void {
-  const list = into.get(key);
-  if (list === undefined) into.set(key, [item]);
-  else list.push(item);
+function mark(attributes: Attributes, extreme: 'min' | 'max'): Attributes {
+  return { ...attributes, [ATTR.extreme]: extreme };
+}
+
+/** Events always have attributes when they are read. */
+function withAttributes<T extends Exclude<Observation, { kind: 'sample' | 'histogram' }>>(
+  record: T,
+): T {
+  return record.kind === 'event' ? { ...record, attributes: record.attributes ?? {} } : record;
 }
 
 function includes(all: Attributes, wanted: Attributes | undefined): boolean {

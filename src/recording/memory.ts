@@ -8,17 +8,23 @@ export interface MemoryRecording extends Sink {
   readonly dropped: number;
 }
 
-/** 32 MB of readings: 11 hours of 50 series a second. */
-const MEMORY_POINTS = 2_000_000;
-/** A blocked span with its stack takes about 1.5 kB. */
+/** 16 MB of readings: five hours of 50 series a second, before any of them is thinned out. */
+const MEMORY_POINTS = 1_000_000;
 const MEMORY_RECORDS = 50_000;
+/** A blocked span with its stack takes about 1.5 kB. */
+const MEMORY_ALIKE = 20_000;
 
 /** A bounded recording in memory; `metrics` gives units beyond those of semconv.ts. */
 export function memoryRecording(
   start: RunStart,
   options: { readonly metrics?: readonly Metric[]; readonly limits?: Partial<ContentsLimits> } = {},
 ): MemoryRecording {
-  const limits = { points: MEMORY_POINTS, records: MEMORY_RECORDS, ...options.limits };
+  const limits = {
+    points: MEMORY_POINTS,
+    records: MEMORY_RECORDS,
+    alike: MEMORY_ALIKE,
+    ...options.limits,
+  };
   const contents = new RecordingContents(limits);
   const units = new Map((options.metrics ?? []).map((metric) => [metric.name, metric]));
   let closed = false;
@@ -45,8 +51,12 @@ export function memoryRecording(
     },
     view(end = null) {
       const lost = dropped();
-      const problems =
-        lost === 0 ? [] : [`${lost} observations were not kept: the limit in memory was reached`];
+      const problems = [
+        ...contents.problems(),
+        ...(lost === 0
+          ? []
+          : [`${lost} observations were not kept: the limit in memory was reached`]),
+      ];
       return contents.view({ start, end, problems });
     },
     close() {

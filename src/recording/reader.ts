@@ -3,7 +3,15 @@ import { EXIT } from '../core/exit-code.ts';
 import { looksLikeOtlp, otlpDecoder } from '../core/otlp-decode.ts';
 import { NO_TRACE_ID } from '../core/otlp-records.ts';
 import { printable } from '../core/text.ts';
-import type { Finding, RecordingView, RunEnd, RunStart } from '../core/types.ts';
+import { ATTR, EVENT } from '../core/semconv.ts';
+import type {
+  Finding,
+  Observation,
+  RecordingView,
+  RunEnd,
+  RunStart,
+  Seconds,
+} from '../core/types.ts';
 import { type ContentsLimits, RecordingContents } from './contents.ts';
 import { describeContent } from './foreign.ts';
 import { RECORDING_SCHEMA_VERSION } from './format.ts';
@@ -18,9 +26,14 @@ export interface StoredRecording extends RecordingView {
   readonly ours: boolean;
 }
 
-/** 320 MB of readings, hours of a busy host. */
-const READ_POINTS = 20_000_000;
+/** 32 MB of readings; what is more is thinned out, however large the recording is. */
+const READ_POINTS = 2_000_000;
+/** Most of them are the requests of a load run, about 500 bytes each. */
 const READ_RECORDS = 1_000_000;
+/** Blocks, and seconds of busy threads, about 1.5 kB each. */
+const READ_ALIKE = 50_000;
+/** A file that claims a longer one is broken: no run lasts a month. */
+const LONGEST_WINDOW: Seconds = 31 * 86_400;
 /** A file whose first lines hold no OTLP at all is given up: it may be a log of many gigabytes. */
 const LINES_BEFORE_GIVING_UP = 100;
 const HEAD_BYTES = 4096;
@@ -34,6 +47,7 @@ export async function openRecording(
   const reading = new Reading(printable(path), {
     points: READ_POINTS,
     records: READ_RECORDS,
+    alike: READ_ALIKE,
     ...options.limits,
   });
   for (const [index, segment] of segments.entries())
@@ -60,7 +74,7 @@ class Reading {
     this.#shown = shown;
     this.#contents = new RecordingContents(limits);
     this.#decode = otlpDecoder({
-      observation: (observation) => this.#contents.add(observation),
+      observation: (observation) => this.#observe(observation),
       metric: (metric) => this.#contents.describe(metric),
       runStart: (start) => this.#runStart(start),
       runEnd: (end) => (this.#end = end),
@@ -102,6 +116,14 @@ class Reading {
     }
     this.#otherLines++;
     if (payload !== undefined) this.#count('lines that are not OTLP');
+  }
+
+  /** A file that was thinned out says by how much; all of the recording is then read so, or its trends would lean to its end. */
+  #observe(observation: Observation): void {
+    if (observation.kind === 'event' && observation.name === EVENT.downsampled) {
+      const window = Number(observation.attributes?.[ATTR.downsampledWindow]);
+      if (window > 0 && window <= LONGEST_WINDOW) this.#contents.downsample(window);
+    } else this.#contents.add(observation);
   }
 
   #runStart(start: RunStart): void {
@@ -173,6 +195,7 @@ class Reading {
       problems.push('the run has no end: its writer was killed or is still running');
     for (const [what, n] of this.#unreadable) problems.push(`${what} ignored: ${n}`);
     if (this.#otherRuns > 0) problems.push('more than one run in this recording: they are mixed');
+    problems.push(...this.#contents.problems());
     const { dropped } = this.#contents;
     if (dropped > 0)
       problems.push(`${dropped} observations were not read: the recording is too large`);

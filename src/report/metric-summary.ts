@@ -55,13 +55,17 @@ function summariseSeries(series: Series): SeriesSummary {
   const sorted = Float64Array.from(series.value).sort();
   // Times relative to the first: Unix seconds squared would eat the digits a slope is made of.
   const origin = series.at[0] ?? 0;
+  const extremes = series.extremes?.value ?? new Float64Array(0);
   return {
     attributes: series.attributes,
     count: series.value.length,
     first: series.value[0] ?? null,
     last: series.value[series.value.length - 1] ?? null,
-    min: sorted[0] ?? Number.NaN,
-    max: sorted[sorted.length - 1] ?? Number.NaN,
+    min: least(sorted[0] ?? Number.NaN, extremes),
+    max: -least(
+      -(sorted[sorted.length - 1] ?? Number.NaN),
+      extremes.map((value) => -value),
+    ),
     p50: quantile(sorted, 0.5),
     p99: quantile(sorted, 0.99),
     slopePerSecond: slope(
@@ -69,6 +73,10 @@ function summariseSeries(series: Series): SeriesSummary {
       series.value,
     ),
   };
+}
+
+function least(value: number, others: Float64Array): number {
+  return others.reduce((lowest, other) => (other < lowest ? other : lowest), value);
 }
 
 function groupByAttributes(histograms: readonly Histogram[]): Histogram[][] {
