@@ -1,6 +1,7 @@
 import { readlinkSync } from 'node:fs';
 import { monotonicNow } from '../../src/core/clock.ts';
-import { ELF_MACHINE, elfSymbols } from '../../src/platform/elf.ts';
+import { ELF_MACHINE } from '../../src/platform/elf.ts';
+import { keptElfSymbols } from '../../src/platform/elf-kept.ts';
 import { mappedFile } from '../../src/platform/mapped-file.ts';
 import { MemoryError, readMaps, type ProcessMemory } from '../../src/platform/memory.ts';
 import {
@@ -86,7 +87,7 @@ function symbolAddress(pid: number): number | Extract<LoopResult, { ok: false }>
     if (map.offset !== 0 || map.inode === 0) continue;
     const own = map.path === executable;
     if (!own && !/\/libuv\.so[.\d]*$/.test(map.path)) continue;
-    const elf = elfSymbols(mappedFile(pid, map), [DEFAULT_LOOP]);
+    const elf = keptElfSymbols(mappedFile(pid, map), [DEFAULT_LOOP]);
     if (elf !== null && elf.machine !== ELF_MACHINE.x86_64)
       return refused('reading libuv loops is implemented for x86-64 only', null);
     const symbol = elf?.symbols.get(DEFAULT_LOOP);

@@ -5,13 +5,13 @@ import { SteadyFrames, type FrameList } from './frames.ts';
 import { findImage, refusalOf, refuse, type PythonRefusal } from './locate.ts';
 import { PythonObjects, Unsound, type Doubt } from './objects.ts';
 import {
-  ThreadIds,
   ThreadStates,
   type ThreadState,
   type LoopThread,
   type PythonThread,
   type ReadCounters,
 } from './thread-states.ts';
+import { ThreadIds } from './thread-ids.ts';
 import { AsyncioTurnProbe, isLoop, type FrameSource, type TurnProbe } from './turn-probe.ts';
 import { identifyVersion, unverified } from './version.ts';
 
@@ -22,6 +22,11 @@ const AGREEMENT_ATTEMPTS = 15;
 
 /** Tries to make sense of the whole process when attaching, while it may be busy starting threads. */
 const OPENING_ATTEMPTS = 20;
+/** And so many of its threads, the oldest: that they can be followed is no surer by all of 10,000. */
+const OPENING_THREADS = 64;
+
+/** Threads of the list read between two steps of {@link PythonReader.examine}: 3 µs each. */
+const LIST_STEP = 64;
 
 export type OpenedPython = { readonly ok: true; readonly reader: PythonReader } | PythonRefusal;
 
@@ -54,10 +59,16 @@ export function openPython(pid: number): OpenedPython {
   }
 }
 
+/** What was found of a thread in passing. */
+export interface ExaminedThread {
+  readonly tid: number;
+  readonly runsLoop: boolean;
+}
+
 /** Checks that the lists of threads and their stacks can be followed. */
 function holdsTogether(reader: PythonReader): boolean {
   for (let attempt = 0; attempt < OPENING_ATTEMPTS; attempt++) {
-    const threads = reader.threads();
+    const threads = reader.threads(OPENING_THREADS);
     if (threads.some(({ state, frames }) => state === 'ok' && frames.length > 0)) return true;
     // An embedded interpreter may run nothing at the moment; its threads are there all the same.
     if (threads.length > 0 && threads.every(({ state }) => state === 'ok')) return true;
@@ -114,9 +125,13 @@ export class PythonReader implements FrameSource {
     };
   }
 
-  /** Every thread that has run Python code, each read at its own moment. Empty when the process cannot be read (it ended). */
-  threads(): readonly PythonThread[] {
-    return this.#list().map((state) => this.#thread(state));
+  /**
+   * Every thread that has run Python code, each read at its own moment; `most`: the oldest ones. Empty when the process cannot be read
+   * (it ended).
+   */
+  threads(most: number = Number.POSITIVE_INFINITY): readonly PythonThread[] {
+    const states = this.#list();
+    return states.slice(Math.max(0, states.length - most)).map((state) => this.#thread(state));
   }
 
   /** One thread; null when `tid` has no Python state. */
@@ -135,9 +150,35 @@ export class PythonReader implements FrameSource {
 
   /** The threads that run a stock asyncio loop, in a turn or between two. */
   loopThreads(): readonly LoopThread[] {
-    return this.#list()
-      .filter((state) => this.#read(state, (frames) => this.#isLoop(frames)) === true)
-      .map(({ tid }) => ({ tid, kind: 'asyncio' }));
+    const loops: LoopThread[] = [];
+    for (const thread of this.examine()) {
+      if (thread?.runsLoop === true) loops.push({ tid: thread.tid, kind: 'asyncio' });
+    }
+    return loops;
+  }
+
+  /**
+   * Goes through the threads in steps that take less than a millisecond each, the oldest thread first, and says of each whether it runs a
+   * stock asyncio loop; null is a step on the way. Threads that begin or end meanwhile may be left out.
+   */
+  *examine(): Generator<ExaminedThread | null, void> {
+    let states: ThreadState[] = [];
+    for (let attempt = 1, isWhole = false; attempt <= ATTEMPTS && !isWhole; attempt++) {
+      states = [];
+      const walk = this.#states.walk();
+      let step = this.#once(() => walk.next());
+      for (; step !== null && step.done !== true; step = this.#once(() => walk.next())) {
+        states.push(step.value);
+        if (states.length % LIST_STEP === 0) yield null;
+      }
+      isWhole = step !== null;
+      if (!isWhole && attempt === ATTEMPTS) this.#reject();
+    }
+    // The main thread's state is the last of the list.
+    for (const state of states.toReversed()) {
+      const runsLoop = this.#read(state, (frames) => this.#isLoop(frames)) === true;
+      yield { tid: state.tid, runsLoop };
+    }
   }
 
   /** A cheap repeated look at what the loop of thread `tid` runs. */

@@ -1,7 +1,7 @@
-import { readdirSync, readFileSync } from 'node:fs';
 import type { Frame } from '../../src/core/types.ts';
 import { pointerAt } from '../../src/platform/memory.ts';
 import { isAddress, Unsound, type Doubt, type PythonObjects } from './objects.ts';
+import type { ThreadIds } from './thread-ids.ts';
 
 /** Longer lists are not lists: Linux allows some 32 000 threads, and CPython services have tens. */
 const LIST_LIMIT = 32_768;
@@ -71,11 +71,15 @@ export class ThreadStates {
     this.#gil = Buffer.alloc(gil.locked - gil.lastHolder + 4);
   }
 
-  /** Every live thread of every interpreter. Throws Unsound or MemoryError when the lists cannot be followed. */
+  /** Every live thread of every interpreter, the youngest first. Throws Unsound or MemoryError when the lists cannot be followed. */
   list(): readonly ThreadState[] {
+    return [...this.walk()];
+  }
+
+  /** {@link list}, as far as the caller goes: the threads may go on, begin and end in between. */
+  *walk(): Generator<ThreadState, void> {
     const { runtime, interpreter, thread } = this.#objects.table;
     const seen = new Set<number>();
-    const states: ThreadState[] = [];
     let at = this.#pointer(this.#objects.symbols.runtime + runtime.interpretersHead);
     for (; at !== 0; at = this.#pointer(at + interpreter.next)) {
       visit(at, seen);
@@ -84,11 +88,10 @@ export class ThreadStates {
         visit(state, seen);
         const tid = this.#readHeader(state, at);
         const next = pointerAt(this.#header, thread.next);
-        if (tid !== null) states.push({ address: state, interpreter: at, tid });
+        if (tid !== null) yield { address: state, interpreter: at, tid };
         state = next;
       }
     }
-    return states;
   }
 
   /**
@@ -171,51 +174,4 @@ function visit(address: number, seen: Set<number>): void {
   if (!isAddress(address) || seen.size >= LIST_LIMIT) throw new Unsound('range');
   if (seen.has(address)) throw new Unsound('cycle');
   seen.add(address);
-}
-
-/**
- * Thread ids as the target knows them (the innermost pid namespace) to those of our `/proc`. Outside containers the two are the
- * same, and this is the list of live threads.
- */
-export class ThreadIds {
-  readonly #pid: number;
-  #byInner: ReadonlyMap<number, number> = new Map();
-
-  constructor(pid: number) {
-    this.#pid = pid;
-  }
-
-  /** Our id of the target's thread `inner`, null when no such thread is alive. */
-  toOurs(inner: number): number | null {
-    const known = this.#byInner.get(inner);
-    if (known !== undefined) return known;
-    this.refresh();
-    return this.#byInner.get(inner) ?? null;
-  }
-
-  /** Reads the list of threads again. */
-  refresh(): void {
-    this.#byInner = readThreadIds(this.#pid);
-  }
-}
-
-function readThreadIds(pid: number): ReadonlyMap<number, number> {
-  const byInner = new Map<number, number>();
-  try {
-    const isNested = namespaceIds(`/proc/${pid}/status`).length > 1;
-    for (const name of readdirSync(`/proc/${pid}/task`)) {
-      const ours = Number(name);
-      const inner = isNested ? namespaceIds(`/proc/${pid}/task/${name}/status`).at(-1) : ours;
-      if (inner !== undefined) byInner.set(inner, ours);
-    }
-  } catch {
-    // The process or a thread ended while it was being listed: what was found by then stands.
-  }
-  return byInner;
-}
-
-/** The NSpid line of a status file: one id a nested namespace, ours first. */
-function namespaceIds(path: string): readonly number[] {
-  const line = /^NSpid:\s*(.+)$/m.exec(readFileSync(path, 'latin1'))?.[1];
-  return line === undefined ? [] : line.trim().split(/\s+/).map(Number);
 }

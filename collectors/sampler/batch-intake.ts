@@ -1,7 +1,13 @@
 import type { Frame, Gap, Seconds } from '../../src/core/types.ts';
-import { batchObservations, type BatchContext, blockSpan } from './batch-observations.ts';
+import {
+  batchObservations,
+  type BatchContext,
+  blockSpan,
+  periodNote,
+} from './batch-observations.ts';
 import type { Batch, BlockMessage } from './messages.ts';
 import type { ObservationQueue } from './observation-queue.ts';
+import { samplingPeriod } from './sampling-period.ts';
 import type { StackSource } from './stack-source.ts';
 import { StackTable } from './stack-table.ts';
 import type { Turn } from './turn-watch.ts';
@@ -11,6 +17,8 @@ export interface SamplerStatistics {
   samples: number;
   late: number;
   dropped: number;
+  /** The longest pause that was planned between two samples of an idle loop. */
+  period: Seconds;
   /** Threads whose loops were watched. */
   loops: number;
   rejected: Readonly<Record<string, number>>;
@@ -28,25 +36,32 @@ export class BatchIntake {
     samples: 0,
     late: 0,
     dropped: 0,
+    period: 0,
     loops: 0,
     rejected: {},
   };
   /** Every stack told so far, by the id that blocks name it with. */
   readonly stacks: Map<string, readonly Frame[]> = new Map();
   readonly #source: StackSource | null;
+  readonly #threshold: Seconds;
   readonly #pending: Promise<void>[] = [];
   readonly #foreign = new StackTable();
 
-  constructor(source: StackSource | null) {
+  constructor({ source, threshold }: { source: StackSource | null; threshold: Seconds }) {
     this.#source = source;
+    this.#threshold = threshold;
+    this.statistics.period = samplingPeriod(threshold);
   }
 
   take(batch: Batch, to: Destination): void {
     for (const [id, frames] of batch.stacks) this.stacks.set(id, frames);
     const { statistics } = this;
+    if (batch.period > statistics.period)
+      to.queue.push(periodNote(batch, this.#threshold, to.context));
     statistics.samples = batch.samples;
     statistics.late = batch.late;
     statistics.dropped = batch.dropped;
+    statistics.period = Math.max(statistics.period, batch.period);
     statistics.rejected = batch.rejected;
     statistics.loops = Math.max(statistics.loops, batch.threads.length);
     for (const observation of batchObservations(batch, to.context)) to.queue.push(observation);
@@ -108,5 +123,6 @@ function ownPause(turn: Turn, context: BatchContext): Gap {
     collector: 'event-loop',
     reason: 'late',
     detail: "starting or stopping V8's profiler held the loop",
+    pid: context.pid,
   };
 }

@@ -1,7 +1,8 @@
 import { rankPlaces } from '../../src/core/place.ts';
 import { ATTR, EVENT, METRIC, SPAN } from '../../src/core/semconv.ts';
-import type { Attributes, Frame, Observation, Seconds, Span } from '../../src/core/types.ts';
+import type { Attributes, Event, Frame, Observation, Seconds, Span } from '../../src/core/types.ts';
 import type { Batch, BlockMessage, LoopThread, SamplerPlan, SecondMessage } from './messages.ts';
+import { surelySeen } from './sampling-period.ts';
 import { mechanismOf } from './thread-readings.ts';
 
 /** From what the worker reports to the vocabulary: monotonic becomes Unix time, ids become stacks and places. */
@@ -34,9 +35,26 @@ export function* batchObservations(batch: Batch, context: BatchContext): Iterabl
       collector: 'event-loop',
       reason: gap.reason,
       detail: gap.detail,
+      pid: context.pid,
     };
   }
   for (const second of batch.seconds) yield* secondObservations(second, context);
+}
+
+/** Said once for each longer pause: from then on shorter blocks of this process may be missed. */
+export function periodNote(batch: Batch, threshold: Seconds, context: BatchContext): Event {
+  const ms = (seconds: Seconds): string => `${Math.round(seconds * 1e3)} ms`;
+  const sure = surelySeen(threshold, batch.period);
+  return {
+    kind: 'event',
+    at: context.toUnix(batch.at),
+    name: EVENT.note,
+    severity: 'warn',
+    body:
+      `pid ${context.pid} is sampled every ${ms(batch.period)} while it is idle, with so many other processes: ` +
+      `blocks shorter than ${ms(sure)} can be missed`,
+    attributes: { [ATTR.pid]: context.pid },
+  };
 }
 
 function* secondObservations(second: SecondMessage, context: BatchContext): Iterable<Observation> {

@@ -1,5 +1,6 @@
 import type { Seconds } from '../../src/core/types.ts';
 import type { BlockMessage, LoopThread, SecondMessage } from './messages.ts';
+import { MIDDLE_SHARE, VAGUE_SHARE } from './sampling-period.ts';
 import { SecondTally } from './second-tally.ts';
 import type { Turn, TurnWatch } from './turn-watch.ts';
 
@@ -12,18 +13,11 @@ const CAPTURE_EVERY: Seconds = 0.01;
 /** A block this old changes slowly: its stack is taken, and its end watched, at the slow rate. */
 const OLD_BLOCK: Seconds = 1;
 const CAPTURE_OLD_EVERY: Seconds = 0.1;
-/** A turn is reported when it may have reached the threshold and its middle estimate is at least this share of it. */
-const MIDDLE_SHARE: number = 0.9;
 /**
  * And it must have been *seen* to last at least this share: a gap between two samples makes any turn in it possibly long. A block at the
  * threshold, caught between samples 12 ms apart, is still seen for 36 of its 50 ms.
  */
 const SEEN_SHARE: number = 0.5;
-/**
- * Bounds further apart than this share of the threshold mean that we came late ourselves, on a machine that is full: then only what was
- * seen counts, and no middle. On time they are at most half a threshold apart.
- */
-const VAGUE_SHARE: number = 0.75;
 /** Every wake-up waits a little; only from this share of a turn on can the wait be what made it long. */
 const NOTABLE_WAIT: number = 0.1;
 /** A turn that waited for a core this much of its time is called starved where the exact part cannot be told. */
@@ -125,6 +119,11 @@ export class LoopObserver {
     this.#second.count(at, this.#raw);
     if (this.#saturated && this.#capture !== null) this.#second.sampleStack(at, this.#capture);
     return message;
+  }
+
+  /** Something ran at the last sample: it may last. */
+  get busy(): boolean {
+    return !this.#watch.idle;
   }
 
   /** The present turn has been seen more than once: sample fast until it ends. */

@@ -2,6 +2,7 @@ import type { Seconds } from '../../src/core/types.ts';
 import type { ProcessMemory } from '../../src/platform/memory.ts';
 import type { LoopProbe } from '../event-loop/loop-probe.ts';
 import { findLoopOnStack, type LoopSearch } from '../event-loop/loop-search.ts';
+import type { Steps } from './steps.ts';
 
 /** A search looks at most this often: each try costs up to a millisecond. */
 const SEARCH_EVERY: Seconds = 0.05;
@@ -9,7 +10,7 @@ const SEARCH_EVERY: Seconds = 0.05;
 const SEARCH_LIMIT = 400;
 /** A thread that is parked needs one or two. */
 export const PARKED_SEARCH_LIMIT = 40;
-/** Tries made at once at the start, so that the loop is known before the run begins. */
+/** Tries made in a row at the start, so that the loop is known before the run begins. */
 const FIRST_TRIES = 40;
 const FIRST_PAUSE: Seconds = 0.003;
 /** Threads searched at a time. */
@@ -61,13 +62,12 @@ export class LoopSearches {
     }
   }
 
-  /** As many tries at once as usually find a loop, in a tenth of a second. */
-  searchAtOnce(): void {
-    const cell = new Int32Array(new SharedArrayBuffer(Int32Array.BYTES_PER_ELEMENT));
+  /** As many tries in a row as usually find a loop, in a tenth of a second. */
+  *firstTries(): Steps<void> {
     for (let i = 0; i < FIRST_TRIES && this.#searches.size > 0 && this.#found.length === 0; i++) {
       this.#next = 0;
       this.round(0);
-      Atomics.wait(cell, 0, 0, FIRST_PAUSE * 1e3);
+      yield FIRST_PAUSE;
     }
   }
 

@@ -3,7 +3,7 @@ import type { LoopKind, Turn } from './turn-watch.ts';
 
 /** What the sampling worker tells the main thread, once a second, and soon after a block has ended. Times are CLOCK_MONOTONIC seconds. */
 
-/** What the worker is started with. */
+/** What is asked of one process. */
 export interface SamplerPlan {
   readonly pid: number;
   readonly startTicks: number;
@@ -11,22 +11,34 @@ export interface SamplerPlan {
   readonly runtime: 'python' | 'node' | 'other';
   /** A turn at least this long is a block. */
   readonly threshold: Seconds;
-  /** Int32 cells shared with the main thread: see CELL. */
   /** Keep each single reading of the loop (`--raw`). */
   readonly raw: boolean;
-  readonly control: SharedArrayBuffer;
 }
 
-/** Cells of `SamplerPlan.control`. */
+/** Int32 cells that the worker shares with the main thread. */
 export const CELL = {
-  /** 1 asks the worker to finish; the worker sleeps on this cell. */
-  stop: 0,
-  /** Batches the main thread has taken; the worker holds back when it falls behind. */
+  /** Commands sent so far; the worker sleeps on this cell. */
+  commands: 0,
+  /** Handovers the main thread has taken; the worker holds back when it falls behind. */
   taken: 1,
-  /** 1 lets the worker begin. */
-  go: 2,
-  count: 3,
+  count: 2,
 } as const;
+
+/** A process that the worker watches, named by a number that is never used again. */
+export type MemberId = number;
+
+/** What the main thread asks of the worker. */
+export type Command =
+  /** Open a process and look for its loops; answered by `ready` or `unavailable`. */
+  | { readonly kind: 'open'; readonly member: MemberId; readonly plan: SamplerPlan }
+  /** Begin to sample it. */
+  | { readonly kind: 'go'; readonly member: MemberId }
+  /** End it and hand over its last batch. */
+  | { readonly kind: 'stop'; readonly member: MemberId }
+  /** End it: nobody waits for a batch. */
+  | { readonly kind: 'drop'; readonly member: MemberId }
+  /** Nobody is left. */
+  | { readonly kind: 'end' };
 
 /** One thread that runs an event loop. */
 export interface LoopThread {
@@ -100,19 +112,32 @@ export interface Batch {
   readonly samples: number;
   readonly late: number;
   readonly dropped: number;
+  /** The pause between two samples of an idle loop, by plan. */
+  readonly period: Seconds;
   /** Reads of the target that failed their checks, by reason. */
   readonly rejected: Readonly<Record<string, number>>;
   readonly bytesRead: Bytes;
 }
 
-export type WorkerMessage =
-  /** Everything is open; the worker waits for CELL.go. `missing` says why there are no loops, null when there are. */
+/** What came of opening a process. */
+export type Opened =
+  /** It waits for `go`. `missing` says why there are no loops, null when there are. */
   | {
       readonly kind: 'ready';
       readonly loops: readonly LoopThread[];
       readonly missing: string | null;
       readonly remedy: string | null;
     }
-  /** Why sampling cannot start or go on; nothing follows. */
-  | { readonly kind: 'unavailable'; readonly reason: string; readonly remedy: string | null }
-  | { readonly kind: 'batch'; readonly batch: Batch; readonly last: boolean };
+  /** Why sampling cannot start; nothing follows. */
+  | { readonly kind: 'unavailable'; readonly reason: string; readonly remedy: string | null };
+
+/** One process's part of a handover; after the last there is nothing more of it. */
+export interface MemberBatch {
+  readonly member: MemberId;
+  readonly batch: Batch;
+  readonly last: boolean;
+}
+
+export type WorkerMessage =
+  | { readonly kind: 'opened'; readonly member: MemberId; readonly opened: Opened }
+  | { readonly kind: 'handover'; readonly batches: readonly MemberBatch[] };

@@ -6,6 +6,7 @@ import { LibuvWatch } from './libuv-watch.ts';
 import { LoopSearches, PARKED_SEARCH_LIMIT } from './loop-searches.ts';
 import type { SamplerPlan } from './messages.ts';
 import { type AdapterResult, listsThreads, type RuntimeAdapter } from './runtime-adapter.ts';
+import type { Steps } from './steps.ts';
 import { threadName } from './thread-name.ts';
 import { threadsInEpoll } from './worker-threads.ts';
 
@@ -13,7 +14,7 @@ import { threadsInEpoll } from './worker-threads.ts';
  * Node: the main thread's loop, by its symbol or on its stack where a stripped build has none, and workers' loops on theirs. Stacks
  * are not in reach of memory reads; V8's profiler has the main thread's (stack-source.ts).
  */
-export function openNodeAdapter(plan: SamplerPlan): AdapterResult {
+export function* openNodeAdapter(plan: SamplerPlan): Steps<AdapterResult> {
   const { pid } = plan;
   let memory: ProcessMemory;
   try {
@@ -25,16 +26,20 @@ export function openNodeAdapter(plan: SamplerPlan): AdapterResult {
   const limit = PARKED_SEARCH_LIMIT;
   const searches = new LoopSearches(pid, { memory, idleMetrics: true, limit });
   const named = openNodeMainLoop(pid, memory);
-  const main = named.ok ? named.loop : searchMainLoop(pid, searches);
+  let main: LoopProbe | null = named.ok ? named.loop : null;
+  try {
+    main ??= yield* searchMainLoop(pid, searches);
+  } finally {
+    if (main === null) memory.close();
+  }
   if (main !== null)
     return { ok: true, adapter: new NodeAdapter(plan, { memory, searches, main }) };
-  memory.close();
   return named.ok ? { ok: false, reason: 'its main loop was not found', remedy: null } : named;
 }
 
-function searchMainLoop(pid: number, searches: LoopSearches): LoopProbe | null {
+function* searchMainLoop(pid: number, searches: LoopSearches): Steps<LoopProbe | null> {
   searches.add(pid);
-  searches.searchAtOnce();
+  yield* searches.firstTries();
   return searches.take()[0]?.probe ?? null;
 }
 

@@ -1,3 +1,4 @@
+import { monotonicNow } from '../../src/core/clock.ts';
 import type { Frame, Seconds } from '../../src/core/types.ts';
 import { ProcessMemory, readMaps } from '../../src/platform/memory.ts';
 import { openPython, type PythonReader } from '../python/reader.ts';
@@ -6,16 +7,40 @@ import { LibuvWatch } from './libuv-watch.ts';
 import { LoopSearches } from './loop-searches.ts';
 import type { SamplerPlan } from './messages.ts';
 import { type AdapterResult, listsThreads, type RuntimeAdapter } from './runtime-adapter.ts';
+import type { Steps } from './steps.ts';
+import { ThreadLook } from './thread-look.ts';
 import { threadName } from './thread-name.ts';
 
 /** CPython: stock asyncio loops by their `_run_once` frames, uvloop's by their thread's stack, and the stacks of both. */
 
+/** Before the run threads are gone through for so long, in steps of so long; what is left then, so much in each round. */
+const FIRST_LOOK: Seconds = 0.1;
+const FIRST_LOOK_STEP: Seconds = 0.002;
+const LOOK_A_ROUND: Seconds = 0.0005;
+/** Threads whose stacks are searched for uvloop's loop in all, the oldest: each search costs up to a tenth of a second. */
+const SEARCHED_LIMIT = 64;
+
 type Found = ReturnType<RuntimeAdapter['discover']>[number];
 
-export function openPythonAdapter(plan: SamplerPlan): AdapterResult {
+export function* openPythonAdapter(plan: SamplerPlan): Steps<AdapterResult> {
   const opened = openPython(plan.pid);
   if (!opened.ok) return opened;
-  return { ok: true, adapter: new PythonAdapter(plan, opened.reader) };
+  let adapter: PythonAdapter;
+  try {
+    adapter = new PythonAdapter(plan, opened.reader);
+  } catch (error) {
+    opened.reader.close();
+    return { ok: false, reason: `its memory cannot be read (${String(error)})`, remedy: null };
+  }
+  let isComplete = false;
+  try {
+    yield 0;
+    yield* adapter.search();
+    isComplete = true;
+  } finally {
+    if (!isComplete) adapter.close();
+  }
+  return { ok: true, adapter };
 }
 
 class PythonAdapter implements RuntimeAdapter {
@@ -23,9 +48,13 @@ class PythonAdapter implements RuntimeAdapter {
   readonly #reader: PythonReader;
   readonly #memory: ProcessMemory;
   readonly #known = new Set<number>();
+  readonly #look: ThreadLook;
   readonly #searches: LoopSearches;
   /** Threads whose search has begun; one that led nowhere is not begun again. */
   readonly #searched = new Set<number>();
+  /** Threads that may be searched when there is room. */
+  readonly #candidates = new Set<number>();
+  #fresh: Found[] = [];
   #discoveries = 0;
   #hasUvloop = false;
 
@@ -33,29 +62,38 @@ class PythonAdapter implements RuntimeAdapter {
     this.#plan = plan;
     this.#reader = reader;
     this.#memory = new ProcessMemory(plan.pid);
+    this.#look = new ThreadLook(() => reader.examine());
     this.#searches = new LoopSearches(plan.pid, { memory: this.#memory, idleMetrics: false });
   }
 
-  discover(at: Seconds): readonly Found[] {
-    const discovery = this.#discoveries++;
-    const found: Found[] = [];
-    if (listsThreads(discovery)) {
-      found.push(...this.#asyncioLoops());
-      this.#hasUvloop ||= this.#looksForUvloop();
-      if (this.#hasUvloop) this.#openSearches();
+  /** The first look, before the run: all of it where it does not take long, and the tries that usually find uvloop's loop. */
+  *search(): Steps<void> {
+    this.#beginLook(monotonicNow());
+    for (let spent: Seconds = 0; this.#look.isUnderWay && spent < FIRST_LOOK;) {
+      const from = monotonicNow();
+      this.#goOnLooking(FIRST_LOOK_STEP);
+      spent += monotonicNow() - from;
+      yield 0;
     }
-    if (discovery === 0) this.#searches.searchAtOnce();
-    else this.round(at);
+    yield* this.#searches.firstTries();
+  }
+
+  discover(at: Seconds): readonly Found[] {
+    if (listsThreads(this.#discoveries++)) this.#beginLook(at);
+    this.round(at);
     for (const { tid, probe } of this.#searches.take()) {
       this.#known.add(tid);
       const { pid, threshold } = this.#plan;
       const watch = new LibuvWatch({ kind: 'uvloop', probe, pid, tid, threshold });
-      found.push({ thread: this.#thread(tid, 'uvloop'), watch });
+      this.#fresh.push({ thread: this.#thread(tid, 'uvloop'), watch });
     }
+    const found = this.#fresh;
+    this.#fresh = [];
     return found;
   }
 
   round(at: Seconds): void {
+    if (this.#look.isUnderWay) this.#goOnLooking(LOOK_A_ROUND);
     this.#searches.round(at);
   }
 
@@ -64,7 +102,9 @@ class PythonAdapter implements RuntimeAdapter {
   get missing(): string {
     return this.#hasUvloop
       ? 'uvloop is loaded, but no running loop of it was found yet'
-      : 'no asyncio or uvloop event loop runs in it';
+      : this.#look.isUnderWay
+        ? 'it has so many threads that they are still being gone through for an event loop'
+        : 'no asyncio or uvloop event loop runs in it';
   }
 
   rejected(): Readonly<Record<string, number>> {
@@ -80,17 +120,30 @@ class PythonAdapter implements RuntimeAdapter {
     this.#memory.close();
   }
 
-  #asyncioLoops(): readonly Found[] {
-    const fresh = this.#reader.loopThreads().filter(({ tid }) => !this.#known.has(tid));
-    return fresh.map(({ tid }) => {
-      this.#claim(tid);
-      const watch = new AsyncioWatch(this.#reader.turnProbe(tid));
-      return { thread: this.#thread(tid, 'asyncio'), watch };
-    });
+  #beginLook(at: Seconds): void {
+    if (this.#look.isUnderWay) return;
+    this.#look.begin(at);
+    if (!this.#look.isUnderWay) return;
+    this.#hasUvloop ||= this.#looksForUvloop();
+    // The main thread runs the loop nearly always; another one only if it runs Python at all.
+    if (this.#hasUvloop) this.#candidates.add(this.#plan.pid);
+  }
+
+  #goOnLooking(budget: Seconds): void {
+    this.#look.goOn(budget);
+    for (const { tid, runsLoop } of this.#look.take()) {
+      if (runsLoop && !this.#known.has(tid)) {
+        this.#claim(tid);
+        const watch = new AsyncioWatch(this.#reader.turnProbe(tid));
+        this.#fresh.push({ thread: this.#thread(tid, 'asyncio'), watch });
+      } else if (this.#hasUvloop) this.#candidates.add(tid);
+    }
+    this.#openSearches();
   }
 
   #claim(tid: number): void {
     this.#known.add(tid);
+    this.#candidates.delete(tid);
     this.#searches.drop(tid);
   }
 
@@ -107,13 +160,12 @@ class PythonAdapter implements RuntimeAdapter {
   }
 
   #openSearches(): void {
-    const { pid } = this.#plan;
-    // The main thread runs the loop nearly always; another one only if it runs Python at all.
-    const threads = [pid, ...this.#reader.threads().map(({ tid }) => tid)];
-    for (const tid of threads) {
-      if (this.#searched.has(tid) || this.#known.has(tid)) continue;
-      if (!this.#searches.add(tid)) break;
-      this.#searched.add(tid);
+    for (const tid of this.#candidates) {
+      if (this.#searched.size >= SEARCHED_LIMIT) this.#candidates.clear();
+      const isNew = !this.#searched.has(tid) && !this.#known.has(tid);
+      if (isNew && !this.#searches.add(tid)) break;
+      if (isNew) this.#searched.add(tid);
+      this.#candidates.delete(tid);
     }
   }
 }

@@ -1,4 +1,3 @@
-import type { Worker } from 'node:worker_threads';
 import { METRIC } from '../../src/core/semconv.ts';
 import type {
   Availability,
@@ -10,14 +9,14 @@ import type {
   ProcessTarget,
   Seconds,
 } from '../../src/core/types.ts';
-import { startThread } from '../../src/platform/standalone.ts';
 import { BatchIntake, type SamplerStatistics } from './batch-intake.ts';
 import type { BatchContext } from './batch-observations.ts';
-import { CELL, type LoopThread, type SamplerPlan, type WorkerMessage } from './messages.ts';
+import type { LoopThread, Opened, SamplerPlan } from './messages.ts';
 import { ObservationQueue } from './observation-queue.ts';
+import { type CrewMember, SamplingCrew } from './sampling-crew.ts';
 import type { StackSource } from './stack-source.ts';
 
-/** The event-loop collector: starts the sampling worker and turns what it reports into observations. */
+/** The event-loop collector of one process: has a crew's worker sample it, and turns what that reports into observations. */
 
 export interface SamplerOptions {
   readonly runtime: SamplerPlan['runtime'];
@@ -25,10 +24,9 @@ export interface SamplerOptions {
   /** Yield each single reading of a loop too. */
   readonly raw: boolean;
   readonly stackSource: StackSource | null;
+  /** Those that are sampled by the same worker; without it the process has a worker of its own. */
+  readonly crew?: SamplingCrew;
 }
-
-/** How long the worker may take to hand over its last batch. */
-const STOP_LIMIT: Seconds = 2;
 
 const METRICS: readonly Metric[] = [
   METRIC.loopDelay,
@@ -43,62 +41,45 @@ export class Sampler implements Collector<ProcessTarget> {
   readonly name = 'event-loop';
   readonly metrics: readonly Metric[] = METRICS;
   readonly #options: SamplerOptions;
-  readonly #cells = new Int32Array(
-    new SharedArrayBuffer(CELL.count * Int32Array.BYTES_PER_ELEMENT),
-  );
-  #worker: Worker | null = null;
+  readonly #crew: SamplingCrew;
+  #member: CrewMember | null = null;
   #readsTurns = false;
   #isObserving = false;
   readonly #intake: BatchIntake;
 
   constructor(options: SamplerOptions) {
     this.#options = options;
-    this.#intake = new BatchIntake(options.stackSource);
+    this.#crew = options.crew ?? new SamplingCrew();
+    const { stackSource: source, threshold } = options;
+    this.#intake = new BatchIntake({ source, threshold });
   }
 
   get statistics(): SamplerStatistics {
     return this.#intake.statistics;
   }
 
-  /** Starts the worker, which opens the target for reading and looks for its loops; sampling begins with `observe`. */
+  /** Has the worker open the target for reading and look for its loops; sampling begins with `observe`. */
   async probe(target: ProcessTarget): Promise<Availability> {
-    const plan: SamplerPlan = {
-      pid: target.pid,
-      startTicks: target.startTicks,
-      runtime: this.#options.runtime,
-      threshold: this.#options.threshold,
-      raw: this.#options.raw,
-      control: this.#cells.buffer,
-    };
-    const worker = startThread(new URL('./worker.js', import.meta.url), { workerData: plan });
-    this.#worker = worker;
-    const first = await new Promise<WorkerMessage>((resolve) => {
-      worker.once('message', resolve);
-      worker.once('error', (error) =>
-        resolve({
-          kind: 'unavailable',
-          reason: `the sampler failed: ${error.message}`,
-          remedy: null,
-        }),
-      );
-    });
-    switch (first.kind) {
+    const { runtime, threshold, raw } = this.#options;
+    const { pid, startTicks } = target;
+    const member = this.#crew.join({ pid, startTicks, runtime, threshold, raw });
+    this.#member = member;
+    const opened = await member.opened;
+    switch (opened.kind) {
       case 'unavailable':
-        this.#worker = null;
-        return { available: false, reason: first.reason, remedy: first.remedy };
+        this.#member = null;
+        return { available: false, reason: opened.reason, remedy: opened.remedy };
       case 'ready':
-        this.#readsTurns = first.loops.every(({ kind }) => kind !== 'unknown');
-        return readyAvailability(first);
-      case 'batch':
-        return { available: true };
+        this.#readsTurns = opened.loops.every(({ kind }) => kind !== 'unknown');
+        return readyAvailability(opened);
       default:
-        return first satisfies never;
+        return opened satisfies never;
     }
   }
 
-  /** Whether there is a worker to observe with, loops or not: one may still begin. */
+  /** Whether it can be observed, loops or not: one may still begin. */
   get isOpen(): boolean {
-    return this.#worker !== null;
+    return this.#member !== null;
   }
 
   /** Whether turns of the loop, and Python's stacks, can be read; if not, only how busy the loop is. */
@@ -107,45 +88,37 @@ export class Sampler implements Collector<ProcessTarget> {
   }
 
   async *observe(target: ProcessTarget, context: ObserveContext): AsyncIterable<Observation> {
-    const worker = this.#worker;
-    if (worker === null) return;
+    const member = this.#member;
+    if (member === null) return;
     this.#isObserving = true;
     const queue = new ObservationQueue();
-    const cells = this.#cells;
-    const batchContext = this.#batchContext(target.pid, context);
-    worker.on('message', (message: WorkerMessage) => {
-      if (message.kind !== 'batch') return;
-      Atomics.add(cells, CELL.taken, 1);
-      this.#intake.take(message.batch, { context: batchContext, queue });
+    const to = { context: this.#batchContext(target.pid, context), queue };
+    const fail = (detail: string, collector?: string): void =>
+      queue.push(failedGap(target.pid, context, { detail, collector }));
+    const ended = member.begin((batch) => this.#intake.take(batch, to));
+    void ended.then(async (failure) => {
+      if (failure !== null) fail(failure);
+      const noStacks = this.#options.stackSource?.failure ?? null;
+      if (noStacks !== null) fail(`no more stacks: ${noStacks}`, 'stacks');
+      await this.#intake.finish().finally(() => queue.end());
     });
-    worker.on('error', (error) => queue.push(failedGap(context, error.message)));
-    worker.on('exit', () => {
-      const failure = this.#options.stackSource?.failure ?? null;
-      if (failure !== null) queue.push(failedGap(context, `no more stacks: ${failure}`, 'stacks'));
-      void this.#intake.finish().finally(() => queue.end());
-    });
-    const stop = () => {
-      Atomics.store(cells, CELL.stop, 1);
-      Atomics.notify(cells, CELL.stop);
-      setTimeout(() => void worker.terminate(), STOP_LIMIT * 1e3).unref();
-    };
+    const stop = (): void => member.stop();
     if (context.signal.aborted) stop();
     else context.signal.addEventListener('abort', stop, { once: true });
-    Atomics.store(cells, CELL.go, 1);
-    Atomics.notify(cells, CELL.go);
     try {
       yield* queue;
     } finally {
+      context.signal.removeEventListener('abort', stop);
       stop();
     }
   }
 
   /** Ends what `probe` opened when there will be no `observe`; after it, does nothing. Else the waiting worker keeps trace alive. */
   async close(): Promise<void> {
-    const worker = this.#worker;
-    this.#worker = null;
-    if (this.#isObserving || worker === null) return;
-    await worker.terminate();
+    const member = this.#member;
+    this.#member = null;
+    if (this.#isObserving || member === null) return;
+    member.drop();
     await this.#options.stackSource?.close();
   }
 
@@ -165,9 +138,7 @@ export class Sampler implements Collector<ProcessTarget> {
   }
 }
 
-function readyAvailability(
-  ready: Extract<WorkerMessage, { readonly kind: 'ready' }>,
-): Availability {
+function readyAvailability(ready: Extract<Opened, { readonly kind: 'ready' }>): Availability {
   const { loops, missing, remedy } = ready;
   if (missing === null) return { available: true, detail: loops.map(describeLoop).join(', ') };
   const reason =
@@ -181,7 +152,11 @@ function describeLoop(loop: LoopThread): string {
   return `${loop.kind} in thread ${loop.name}`;
 }
 
-function failedGap(context: ObserveContext, detail: string, collector = 'event-loop'): Gap {
-  const at = context.clock.now();
-  return { kind: 'gap', from: at, to: at, collector, reason: 'failed', detail };
+function failedGap(
+  pid: number,
+  { clock }: ObserveContext,
+  { detail, collector = 'event-loop' }: { detail: string; collector?: string | undefined },
+): Gap {
+  const at = clock.now();
+  return { kind: 'gap', from: at, to: at, collector, reason: 'failed', detail, pid };
 }

@@ -1,8 +1,9 @@
 import { findOpenInspector } from '../../collectors/node/inspector.ts';
 import { judgeOpening } from '../../collectors/node/refusal.ts';
-import { CELL, type SamplerPlan } from '../../collectors/sampler/messages.ts';
+import type { SamplerPlan } from '../../collectors/sampler/messages.ts';
 import { openNodeAdapter } from '../../collectors/sampler/node-adapter.ts';
 import { openPythonAdapter } from '../../collectors/sampler/python-adapter.ts';
+import { takeAllSteps } from '../../collectors/sampler/steps.ts';
 import { type Check, passed } from '../core/check.ts';
 import { printable } from '../core/text.ts';
 import type { Availability } from '../core/types.ts';
@@ -98,9 +99,8 @@ async function loopChecks({ target }: FoundTarget, runtime: Runtime): Promise<re
       },
     ];
   }
-  const opened = (runtime.name === 'python' ? openPythonAdapter : openNodeAdapter)(
-    planFor(target, runtime.name),
-  );
+  const open = runtime.name === 'python' ? openPythonAdapter : openNodeAdapter;
+  const opened = takeAllSteps(open(planFor(target, runtime.name)));
   const stacks = await stackCheck(target, runtime, opened.ok ? null : opened);
   if (!opened.ok) {
     const { reason, remedy } = opened;
@@ -122,13 +122,12 @@ async function loopChecks({ target }: FoundTarget, runtime: Runtime): Promise<re
   }
 }
 
-/** As attach opens it; nothing is started, so the cells stay as they are. */
+/** As attach opens it. */
 function planFor(
   { pid, startTicks }: FoundTarget['target'],
   runtime: SamplerPlan['runtime'],
 ): SamplerPlan {
-  const control = new SharedArrayBuffer(CELL.count * Int32Array.BYTES_PER_ELEMENT);
-  return { pid, startTicks, runtime, threshold: DEFAULT_LAG_THRESHOLD, raw: false, control };
+  return { pid, startTicks, runtime, threshold: DEFAULT_LAG_THRESHOLD, raw: false };
 }
 
 async function stackCheck(
