@@ -1,4 +1,4 @@
-import { targetsOf } from '../core/process-view.ts';
+import { roleWithoutRank, targetsOf } from '../core/process-view.ts';
 import type { Finding, RecordingView, Severity } from '../core/types.ts';
 
 /** Findings of several processes as one list: what workers have in common is said once, with all of them named. */
@@ -22,7 +22,7 @@ export function groupFindings(
   findings: readonly Unnumbered[],
   view: RecordingView,
 ): readonly Unnumbered[] {
-  const roles = new Map(targetsOf(view).map(({ pid, role }) => [pid, withoutRank(role)]));
+  const roles = new Map(targetsOf(view).map(({ pid, role }) => [pid, roleWithoutRank(role)]));
   const groups = new Map<string, [Unnumbered, ...Unnumbered[]]>();
   for (const [order, finding] of findings.entries()) {
     const key = finding.pid === null ? `alone ${order}` : keyOf(finding, roles);
@@ -33,12 +33,7 @@ export function groupFindings(
   return [...groups.values()].map(merge);
 }
 
-/** `vLLM worker TP1` and `vLLM worker TP0` do the same work. */
-function withoutRank(role: string | null): string {
-  return (role ?? '').replace(/(?:\s[A-Z]{2,3}\d+)+$/, '');
-}
-
-function keyOf(finding: Unnumbered, roles: ReadonlyMap<number, string>): string {
+function keyOf(finding: Unnumbered, roles: ReadonlyMap<number, string | null>): string {
   const { code, kind, mechanism, confidence } = finding;
   const [place] = finding.where;
   const at =

@@ -2,8 +2,8 @@
 export const attachHelp = `trace attach - watch a running process and say what blocks its event loop
 
 Usage:
-  trace attach <pid> [options]
-  trace attach --match <pattern> [options]
+  trace attach <pid>... [options]
+  trace attach --match <pattern> [--all] [options]
   trace attach                     list the processes that can be watched
 
 Reads a running Python or Node process from outside for ten seconds and reports
@@ -27,6 +27,13 @@ Target:
       --match <pattern>      the one process whose command line contains
                              <pattern>, in any case; /<pattern>/ is a regular
                              expression; several is an error that lists them
+      --all                  with --match: each process that matches
+      --subprocesses         watch the processes that the target started, too,
+                             as they come and go: up to 64. Without asking for
+                             servers known to spread over several (vLLM, SGLang,
+                             Dynamo, TGI, gunicorn, uvicorn --workers, Node's
+                             cluster, ...)
+      --no-subprocesses      never
 
 Watching:
   -d, --duration <time>      how long: 10, 10s, 2m, 1h (default 10s);
@@ -42,6 +49,21 @@ Watching:
                              0: leave an open inspector alone)
       --require-stacks       exit 4 at once if stacks cannot be read, instead
                              of going on with what can be seen
+
+Flight recorder:
+      --trigger <condition>  keep the last stretch in memory and write it with
+                             what follows when this holds: 'delay>200ms', exit,
+                             'rss>4GiB', 'rss.growth>100MiB/min', 'cpu>90%',
+                             'fds>1000', 'threads>200', or a metric by its
+                             OpenTelemetry name; repeatable; goes on until
+                             Ctrl-C, and keeps nothing else
+      --trigger-before <t>   how much before the event (default 30s)
+      --trigger-after <t>    how much after it; a further event extends the
+                             recording (default 30s)
+      --trigger-max <n>      recordings at most; what comes then is counted
+                             (default 10)
+      --trigger-cooldown <t> no new recording for so long after one has ended
+                             (default 0)
 
 Result:
   -f, --format <format>      text (default) or json
@@ -90,8 +112,10 @@ written.
 Examples:
   trace attach 4312
   trace attach --match 'uvicorn app:main' -d 1m --lag-threshold 20ms
+  trace attach --match 'python worker.py' --all -d 1m
   trace attach 4312 --json | jq '.findings[] | {code, summary}'
   OTEL_EXPORTER_OTLP_ENDPOINT=http://jaeger:4318 trace attach 4312 --otel
+  trace attach 4312 --trigger 'delay>200ms' --trigger exit
   trace show .tracewright/20260102T030405Z-attach-4312
 
 More: docs/attach.md says what is read, what each number means, and the limits.

@@ -1,12 +1,15 @@
 import { readlinkSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { ThreadStacks } from '../../collectors/python/thread-stacks.ts';
 import { TraceError } from '../core/errors.ts';
 import { EVENT, SNAPSHOT } from '../core/semconv.ts';
 import type {
   Clock,
+  Collector,
   CollectorInfo,
   Event,
   Observation,
+  ProcessTarget,
   Seconds,
   Snapshot,
   TargetInfo,
@@ -78,12 +81,16 @@ export async function openTree(
     others,
     follows,
     // --inspect was asked for the target; in its children an inspector is used only where it is open.
-    probe: (member) =>
-      probeTarget(
-        { ...options, target: { by: 'pid', pid: member }, requireStacks: false },
-        new NodeInspector({ inspect: null, maxPause }, environment, screen),
+    probe: async (member) => {
+      const target = { by: 'pid', pid: member } as const;
+      const inspector = new NodeInspector({ inspect: null, maxPause }, environment, screen);
+      const plan = await probeTarget(
+        { ...options, target, requireStacks: false },
+        inspector,
         exits,
-      ),
+      );
+      return { ...plan, collectors: [...plan.collectors, ...(await threadStacksOf(plan))] };
+    },
   });
   try {
     await tree.open();
@@ -92,6 +99,14 @@ export async function openTree(
     throw error;
   }
   return tree;
+}
+
+/** What lays the stacks of processes side by side, where they can be read. */
+async function threadStacksOf(plan: AttachPlan): Promise<readonly Collector<ProcessTarget>[]> {
+  if (plan.runtime.name !== 'python') return [];
+  const stacks = new ThreadStacks();
+  const availability = await stacks.probe(plan.found.target);
+  return availability.available ? [stacks] : [];
 }
 
 /** Servers whose work is known to be done in processes of their own. */
@@ -111,6 +126,7 @@ export class ProcessTreeWatch {
   /** Those whose process collector runs, which outlives an exec. */
   readonly #followed = new Set<string>();
   #first: Member;
+  #firstStacks: readonly Collector<ProcessTarget>[] = [];
   /** What the first process was probed as again, having become another program by exec: the server behind `sh -c 'exec …'`. */
   readonly #renewed: AttachPlan[] = [];
   #roles: ReadonlyMap<number, Role | null> = new Map();
@@ -142,6 +158,7 @@ export class ProcessTreeWatch {
       }
     };
     await Promise.all(Array.from({ length: PROBED_AT_ONCE }, probeNext));
+    if (this.#members.size > 0) this.#firstStacks = await threadStacksOf(this.#first.plan);
   }
 
   /** What each process is to the server; of the roots too. */
@@ -168,7 +185,11 @@ export class ProcessTreeWatch {
 
   /** What is watched from the beginning. */
   get sources(): readonly Source[] {
-    return [...this.#members.values()].flatMap((member) => this.#sourcesOf(member));
+    const { target } = this.#first.plan.found;
+    return [
+      ...this.#firstStacks.map((collector) => sourceOf(collector, target)),
+      ...[...this.#members.values()].flatMap((member) => this.#sourcesOf(member)),
+    ];
   }
 
   /** Whether nothing of what was asked for is left. */

@@ -1,3 +1,4 @@
+import { setMaxListeners } from 'node:events';
 import { ATTR, EVENT } from '../core/semconv.ts';
 import type {
   Attributes,
@@ -106,6 +107,8 @@ const ANCHOR_EVERY = 60;
 export async function watch(options: WatchOptions): Promise<Watched> {
   const { clock, duration } = options;
   const controller = new AbortController();
+  // Each source of each process listens to it.
+  setMaxListeners(0, controller.signal);
   const from = clock.now();
   let reason: Watched['reason'] = 'duration';
   let observed = 0;

@@ -102,12 +102,29 @@ export function toStack(body: unknown): { id: string; frames: readonly Frame[] }
   const stack = asObject(body);
   const id = asString(stack?.['id']);
   if (stack === undefined || id === '') return undefined;
-  const frames = objects(stack['frames']).map((frame) => ({
+  return { id, frames: toFrames(stack['frames']) };
+}
+
+/** Where the threads of one process were, from the body of a snapshot; undefined without a pid. */
+export function toThreadStacks(
+  body: unknown,
+): { pid: number; threads: readonly { tid: number; frames: readonly Frame[] }[] } | undefined {
+  const snapshot = asObject(body);
+  const pid = snapshot?.['pid'];
+  if (snapshot === undefined || !isFiniteNumber(pid)) return undefined;
+  const threads = objects(snapshot['threads']).map((thread) => ({
+    tid: finite(thread['tid']),
+    frames: toFrames(thread['frames']),
+  }));
+  return { pid, threads };
+}
+
+function toFrames(value: unknown): readonly Frame[] {
+  return objects(value).map((frame) => ({
     function: asString(frame['function'], '?'),
     file: asString(frame['file'], '?'),
     line: integerOrNull(frame['line']),
   }));
-  return { id, frames };
 }
 
 /** A finding body; undefined when it lacks what a finding rests on: code, kind, severity and some evidence. */
@@ -172,6 +189,8 @@ function toTarget(target: Body): TargetInfo {
     runtimeVersion: stringOrNull(target['runtimeVersion']),
     title: asString(target['title']),
     role: stringOrNull(target['role']),
+    ...(isFiniteNumber(target['namespacePid']) ? { namespacePid: target['namespacePid'] } : {}),
+    ...(typeof target['container'] === 'string' ? { container: target['container'] } : {}),
   };
 }
 

@@ -1,5 +1,5 @@
 import { toCollectorInfos, toTargetInfo } from './otlp-records.ts';
-import { ATTR, SNAPSHOT } from './semconv.ts';
+import { ATTR, EVENT, METRIC, SNAPSHOT } from './semconv.ts';
 import type { Attributes, CollectorInfo, RecordingView, TargetInfo } from './types.ts';
 
 /**
@@ -16,16 +16,45 @@ export function targetsOf(view: RecordingView): readonly TargetInfo[] {
   return [...byIdentity.values()];
 }
 
-/** What could be seen, and what not: of the processes that a run began with, and of those that joined. */
+/** `vLLM worker TP1` and `vLLM worker TP0` do the same work: `vLLM worker`. */
+export function roleWithoutRank(role: string | null): string | null {
+  return role?.replace(/(?:\s(?:[A-Z]{2,3})?\d+)+$/, '') ?? null;
+}
+
+/**
+ * What could be seen, and what not: of the processes that a run began with and of those that joined, each as it was probed last. A loop that
+ * began after that was found then, and counts as seen.
+ */
 export function collectorsOf(view: RecordingView): readonly CollectorInfo[] {
-  const { collectors } = view.start;
-  const known = new Set(view.start.targets.map(({ pid }) => pid));
-  const joined = new Map<number, readonly CollectorInfo[]>();
-  for (const { body } of view.snapshots(SNAPSHOT.target)) {
-    const pid = toTargetInfo(body)?.pid;
-    if (pid !== undefined && !known.has(pid)) joined.set(pid, toCollectorInfos(body));
-  }
-  return [...collectors, ...[...joined.values()].flat()];
+  const first = view.start.targets[0]?.pid;
+  const latest = new Map<string, CollectorInfo>();
+  const take = (info: CollectorInfo): void => {
+    // The first process's are known by having no pid.
+    const { pid, ...rest } = info;
+    const known: CollectorInfo = pid === undefined || pid === first ? rest : info;
+    latest.set(`${known.pid ?? ''} ${known.name}`, known);
+  };
+  for (const info of view.start.collectors) take(info);
+  for (const { body } of view.snapshots(SNAPSHOT.target)) toCollectorInfos(body).forEach(take);
+  const watched = loopsWatched(view, first);
+  return [...latest.values()].map((info) =>
+    info.name === 'event-loop' && !info.available && watched.has(info.pid ?? first)
+      ? { ...info, available: true, reason: null, remedy: null }
+      : info,
+  );
+}
+
+/** Processes of whose event loop turns were read. */
+function loopsWatched(
+  view: RecordingView,
+  first: number | undefined,
+): ReadonlySet<number | undefined> {
+  return new Set(
+    view.histograms(METRIC.loopDelay.name).map(({ attributes }) => {
+      const pid = attributes?.[ATTR.pid];
+      return typeof pid === 'number' ? pid : first;
+    }),
+  );
 }
 
 /** What a recording holds of one of its processes, as a recording of that process alone. */
@@ -54,6 +83,8 @@ export function processView(view: RecordingView, target: TargetInfo): RecordingV
         const whose = toTargetInfo(body)?.pid;
         return whose === undefined ? isFirst : whose === pid;
       }),
-    events: (name) => view.events(name).filter((event) => belongs(event.attributes)),
+    events: (name) =>
+      // That a server was ready is true of all its processes.
+      view.events(name).filter((event) => name === EVENT.ready || belongs(event.attributes)),
   };
 }

@@ -88,6 +88,9 @@ export const ATTR = {
   connectionState: 'network.connection.state',
   /** Address, with the port where it is the service that was called; `other` beyond the first few. */
   socketPeer: 'tracewright.socket.peer',
+  /** Of `tracewright.trigger`: the `--trigger` that fired, and what it saw, in base units. */
+  triggerExpression: 'tracewright.trigger.expression',
+  triggerValue: 'tracewright.trigger.value',
 } as const;
 
 /** Span names. */
@@ -113,6 +116,8 @@ export const EVENT = {
   /** Once in a run of a command: what was asked for readiness answered. */
   ready: 'tracewright.run.ready',
   note: 'tracewright.note',
+  /** A flight recorder's trigger fired. */
+  trigger: 'tracewright.trigger',
   /** Once a second per watched thread that is busy all the time: what it was doing (spin detection). */
   activity: 'tracewright.eventloop.activity',
 } as const;
@@ -121,6 +126,8 @@ export const EVENT = {
 export const SNAPSHOT = {
   /** A process that joined the run after its start: its TargetInfo. */
   target: 'target',
+  /** Where the threads of one process were: `pid`, `threads` [{`tid`, `holdsGil`, `frames`}]. */
+  threads: 'threads',
 } as const;
 
 const gauge = (name: string, unit: string, description: string): Metric => ({

@@ -74,7 +74,7 @@ export function ambiguousError(pattern: string, hits: readonly ProcStat[]): Trac
     `${hits.length} processes match '${printable(pattern, 60)}'`,
     {
       exitCode: EXIT.usage,
-      remedy: `${shown.join('\n')}\nName one by its pid, or make the pattern longer.`,
+      remedy: `${shown.join('\n')}\nName one by its pid, make the pattern longer, or take each with --all.`,
     },
   );
 }

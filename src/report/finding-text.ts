@@ -1,8 +1,9 @@
-import type { Finding, Place, Seconds } from '../core/types.ts';
+import type { Finding, Place } from '../core/types.ts';
 import { evidenceLines } from './evidence-text.ts';
 import { formatInterval, formatMeasure, formatRatio, measureName } from './format.ts';
 import { clipEnd, clipStart, displayWidth, outside } from './layout.ts';
 import type { Page } from './page.ts';
+import type { Report } from './report.ts';
 
 const AT = 4;
 const LABEL_WIDTH = 10;
@@ -11,12 +12,16 @@ const PLACES_SHOWN = 5;
 const EVIDENCE_SHOWN = 8;
 
 /** One finding: what it is, where, the numbers, what they rest on, and what to do. */
-export function writeFinding(page: Page, finding: Finding, startedAt: Seconds): void {
+export function writeFinding(
+  page: Page,
+  finding: Finding,
+  { startedAt, targets }: Pick<Report, 'startedAt' | 'targets'>,
+): void {
   const { style } = page;
   const mark = { critical: style.red, warning: style.yellow, note: style.cyan }[finding.severity];
   page.paragraph(
     `${style.bold(outside(finding.id, 12))}  ${mark(finding.severity)}  ` +
-      `${finding.kind} (${outside(finding.code, 12)}), ${finding.confidence}`,
+      `${finding.kind} (${outside(finding.code, 12)}), ${finding.confidence}${processText(finding, targets)}`,
     { first: 0, rest: AT },
   );
   page.paragraph(outside(finding.summary, 600), { first: AT, rest: AT });
@@ -39,6 +44,15 @@ export function writeFinding(page: Page, finding: Finding, startedAt: Seconds): 
   finding.remedy?.split('\n').forEach((line, i) => {
     field(i === 0 ? 'remedy' : '', outside(line, 600));
   });
+}
+
+/** Which of several processes it is about. */
+function processText({ pid, pids }: Finding, targets: Report['targets']): string {
+  if (targets.length < 2 || pid === null) return '';
+  const role = targets.find((target) => target.pid === pid)?.role ?? null;
+  const others = (pids?.length ?? 1) - 1;
+  const more = others === 0 ? '' : ` and ${others} more`;
+  return `, pid ${pid}${role === null ? '' : ` (${outside(role, 60)})`}${more}`;
 }
 
 function more(count: number, what: string, field: (label: string, text: string) => void): void {

@@ -1,4 +1,6 @@
 import type { Finding, Gap, Seconds } from '../core/types.ts';
+import type { Dimension } from '../core/comparison.ts';
+import type { Flight } from './flight.ts';
 import type { MetricSummary } from './metric-summary.ts';
 import type { ProcessSummary } from './processes.ts';
 import { SCHEMA_VERSION, type Report } from './report.ts';
@@ -41,6 +43,8 @@ export function toDocument(report: Report): Record<string, unknown> {
       runtime_version: target.runtimeVersion,
       title: target.title,
       role: target.role,
+      namespace_pid: target.namespacePid ?? null,
+      container: target.container ?? null,
     })),
     collectors: report.collectors.map(({ name, available, reason, remedy, pid }) => ({
       name,
@@ -53,7 +57,9 @@ export function toDocument(report: Report): Record<string, unknown> {
     hypotheses: [],
     gaps: report.gaps.map((gap) => gapDocument(gap, report.startedAt)),
     metrics: Object.fromEntries(report.metrics.map((one) => [one.name, metricDocument(one)])),
-    ...(report.processes.length === 0 ? {} : { processes: report.processes.map(processDocument) }),
+    ...(report.processes.length === 0
+      ? {}
+      : { processes: report.processes.map(processDocument), stacks: report.stacks }),
     overhead:
       overhead === null
         ? null
@@ -69,6 +75,7 @@ export function toDocument(report: Report): Record<string, unknown> {
     recording: report.recording,
     trace_id: report.traceId,
     trace_url: report.traceUrl,
+    ...(report.flight === undefined ? {} : { triggers: flightDocument(report.flight) }),
   };
 }
 
@@ -126,6 +133,43 @@ function gapDocument(gap: Gap, startedAt: Seconds): Record<string, unknown> {
     ...(gap.pid === undefined ? {} : { pid: gap.pid }),
   };
 }
+
+/** The `triggers` of the JSON document (docs/schema/attach.schema.json). */
+function flightDocument(flight: Flight): Record<string, unknown> {
+  return {
+    expressions: flight.expressions,
+    before_s: flight.before,
+    after_s: flight.after,
+    not_written: flight.notWritten,
+    kept_bytes: flight.keptBytes,
+    events: flight.events.map((event) => ({
+      number: event.number,
+      expression: event.expression,
+      at: rfc3339(event.at),
+      value: event.value,
+      worst: event.worst,
+      unit: event.dimension === null ? null : UCUM[event.dimension],
+      pid: event.pid,
+      detail: event.detail,
+      count: event.count,
+      also: event.also,
+      from: rfc3339(event.from),
+      to: rfc3339(event.to),
+      recording: event.recording,
+      findings: event.findings,
+      trace_id: event.traceId,
+      trace_url: event.traceUrl,
+    })),
+  };
+}
+
+const UCUM: Readonly<Record<Dimension, string>> = {
+  s: 's',
+  ratio: '1',
+  count: '1',
+  '1/s': '1/s',
+  By: 'By',
+};
 
 function metricDocument(metric: MetricSummary): Record<string, unknown> {
   return {

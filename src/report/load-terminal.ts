@@ -51,7 +51,7 @@ export function renderLoadTerminal(report: LoadReport, surface: Surface): string
   writeComparison(page, report.comparison);
   for (const finding of report.findings) {
     page.gap();
-    writeFinding(page, finding, report.startedAt);
+    writeFinding(page, finding, report);
   }
   writeBlindSpots(page, report);
   page.gap();

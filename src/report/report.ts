@@ -8,8 +8,10 @@ import type {
   TargetInfo,
 } from '../core/types.ts';
 import { collectorsOf, targetsOf } from '../core/process-view.ts';
+import type { Flight } from './flight.ts';
 import { summariseMetrics, type MetricSummary } from './metric-summary.ts';
 import { type ProcessSummary, summariseProcesses } from './processes.ts';
+import { groupStacks, type StackGroup } from './stacks.ts';
 
 /** The version of the JSON document, `schema_version`; raised when a reader of the old one would misread the new one. */
 export const SCHEMA_VERSION = 1;
@@ -43,6 +45,8 @@ export interface Report {
   readonly metrics: readonly MetricSummary[];
   /** Side by side; empty for a run that watched one. */
   readonly processes: readonly ProcessSummary[];
+  /** Where their main threads were at the end, alike ones together; empty for a run that watched one. */
+  readonly stacks: readonly StackGroup[];
   /** Null when the writer died before it could say. */
   readonly overhead: Overhead | null;
   /** What could not be read or sent, in words. */
@@ -52,6 +56,8 @@ export interface Report {
   readonly traceId: string;
   /** Where the exported trace can be looked at; null when it was not exported or nobody knows. */
   readonly traceUrl: string | null;
+  /** Of a run that waited for events and kept nothing else; its metrics and gaps are of its last stretch. */
+  readonly flight?: Flight;
 }
 
 /** What a report says beyond the recording and the findings. */
@@ -61,6 +67,7 @@ export interface ReportExtra {
   readonly traceUrl?: string | null;
   /** Trouble outside the recording: an exporter that was refused, a disk that was full. */
   readonly problems?: readonly string[];
+  readonly flight?: Flight;
 }
 
 /** The report of a run that has just ended, or of a recording of one. */
@@ -84,6 +91,7 @@ export function buildReport(
     gaps: view.gaps,
     metrics: summariseMetrics(view),
     processes: summariseProcesses(view),
+    stacks: groupStacks(view),
     overhead:
       end === null
         ? null
@@ -99,5 +107,6 @@ export function buildReport(
     recording: extra.recording,
     traceId: start.traceId,
     traceUrl: extra.traceUrl ?? null,
+    ...(extra.flight === undefined ? {} : { flight: extra.flight }),
   };
 }

@@ -1,26 +1,33 @@
 import { writeBlindSpots } from './blind-spots.ts';
 import { writeFinding } from './finding-text.ts';
+import { writeFlight } from './flight.ts';
 import { formatCount, formatRatio, formatSeconds, formatTime } from './format.ts';
-import { outside } from './layout.ts';
+import { outside, quoteForShell } from './layout.ts';
 import { numberLines } from './numbers.ts';
 import { Page } from './page.ts';
 import { writeProcesses } from './processes.ts';
 import type { Report } from './report.ts';
+import { writeStacks } from './stacks.ts';
 import type { Surface } from './style.ts';
 import { verdictOf } from './verdict.ts';
 
 /** The report for people: verdict, findings, what could not be seen, what it cost, where the recording is. */
 export function renderTerminal(report: Report, surface: Surface): string {
   const page = new Page(surface);
-  writeVerdict(page, report);
+  const { flight } = report;
+  if (flight === undefined) writeVerdict(page, report);
+  else writeFlight(page, flight, report);
   for (const finding of report.findings) {
     page.gap();
-    writeFinding(page, finding, report.startedAt);
+    writeFinding(page, finding, report);
   }
   writeBlindSpots(page, report);
   page.gap();
-  for (const { label, text } of numberLines(report)) page.field(label, text, FIELD);
+  if (flight === undefined) {
+    for (const { label, text } of numberLines(report)) page.field(label, text, FIELD);
+  }
   writeRun(page, report);
+  if (flight !== undefined) return page.toString();
   page.gap();
   writeRecording(page, report);
   return page.toString();
@@ -32,6 +39,7 @@ function writeVerdict(page: Page, report: Report): void {
   const mark = { bad: style.red, unsure: style.yellow, good: style.green }[verdict.tone];
   page.paragraph(`${style.bold(mark(`${verdict.word}:`))} ${verdict.sentence}`);
   writeProcesses(page, report.processes);
+  writeStacks(page, report.stacks);
 }
 
 const FIELD = { at: 0, labelWidth: 11 } as const;
@@ -40,6 +48,7 @@ const ENDINGS: Readonly<Record<string, string>> = {
   duration: '',
   interrupted: ', until interrupted',
   'target-gone': ', until the target was gone',
+  trigger: ', around a trigger',
   unknown: '; its end was not recorded',
 };
 
@@ -77,9 +86,4 @@ export function writeRecording(page: Page, report: Report): void {
   const path = quoteForShell(outside(report.recording, 4096));
   page.verbatim(`${style.dim('recording')}  ${path}`);
   page.verbatim(`${style.dim('again')}      trace show ${path}`);
-}
-
-/** The text as one word of a POSIX shell. */
-export function quoteForShell(text: string): string {
-  return /^[\w@%+=:,./-]+$/.test(text) ? text : `'${text.replaceAll("'", "'\\''")}'`;
 }
