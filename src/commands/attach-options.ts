@@ -5,6 +5,12 @@ import type { Seconds } from '../core/types.ts';
 import { attachHelp } from './attach-help.ts';
 import { COMMON_OPTIONS, type OptionTable, type OptionValues, type Usage } from './command.ts';
 import { parseChoice, parseDuration, parseHttpUrl, writeDuration } from './parse.ts';
+import {
+  belowTriggers,
+  parseTriggerOptions,
+  TRIGGER_OPTIONS,
+  type TriggerOptions,
+} from './trigger-options.ts';
 
 /** How long attach watches unless told otherwise: two screens of a stuttering server, short enough to wait for. */
 export const DEFAULT_DURATION: Seconds = 10;
@@ -42,6 +48,7 @@ const OPTIONS = {
   'max-pause': { type: 'string' },
   'require-stacks': { type: 'boolean' },
   'exit-zero': { type: 'boolean' },
+  ...TRIGGER_OPTIONS,
   ...COMMON_OPTIONS,
 } as const satisfies OptionTable;
 
@@ -90,6 +97,8 @@ export interface AttachOptions {
   /** Null: until Ctrl-C or the end of the target. */
   readonly duration: Seconds | null;
   readonly lagThreshold: Seconds;
+  /** Write what is around events, and nothing else; null: the whole run. */
+  readonly trigger: TriggerOptions | null;
   readonly recording: {
     readonly enabled: boolean;
     /** The folder to write to; null for a new one in the default place. */
@@ -138,11 +147,18 @@ export function parseAttachOptions(
       if (values[flag] !== undefined) throw contradiction('--no-recording', `--${flag}`);
     }
   }
+  const trigger = parseTriggerOptions(values);
   return {
     target: chooseTarget(values, positionals),
     subprocesses: chooseSubprocesses(isSet('subprocesses'), isSet('no-subprocesses')),
-    duration: chooseDuration(text('duration'), defaults.duration),
-    lagThreshold: chooseLagThreshold(text('lag-threshold'), defaults.lagThreshold),
+    // What waits for an event is left on; a configured duration is that of looking.
+    duration: chooseDuration(text('duration'), trigger === null ? defaults.duration : null),
+    lagThreshold: belowTriggers(trigger, {
+      threshold: chooseLagThreshold(text('lag-threshold'), defaults.lagThreshold),
+      isGiven: text('lag-threshold') !== undefined,
+      least: LAG_BOUNDS.least,
+    }),
+    trigger,
     recording: {
       enabled: !isSet('no-recording'),
       path: text('output') ?? null,

@@ -85,6 +85,8 @@ export class AttachScreen extends RunScreen<AttachOptions> implements Sink {
     if (!this.options.progress) return;
     const { stderr } = this.environment;
     if (!stderr.isTTY) {
+      // Left on for days it says something when something happens.
+      if (this.options.trigger !== null) return;
       const { duration } = this.#state;
       // The report follows at once and says the same.
       if (duration !== null && duration - elapsed <= 1) return;

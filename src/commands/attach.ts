@@ -17,8 +17,9 @@ import { AttachScreen } from './attach-screen.ts';
 import { openTree, type ProcessTreeWatch } from './attach-tree.ts';
 
 import type { Command, CommandContext, Environment, StopSignal } from './command.ts';
+import { openFlight } from './flight.ts';
 import { exitCodeOfFindings } from './outcome.ts';
-import { finish, openSinks, readBack } from './run-sinks.ts';
+import { openRunSinks } from './run-sinks.ts';
 import { StopSignals } from './stop-signals.ts';
 import { toolVersion } from './version.ts';
 import { ownCpuTime, runEnd, type Source, sourceOf, watch, type Watched } from './watch.ts';
@@ -110,14 +111,18 @@ export async function runPlan({ plan, tree }: Watching, context: RunContext): Pr
   const { options, environment, screen, inspector, stops, until } = context;
   const clock = anchoredClock(takeAnchor());
   const start = runStart({ plan, tree }, context, clock);
-  const sinks = await openSinks(start, {
+  const setup = {
     recording: options.recording,
     otlp: options.otlp,
     name: context.name,
     environment,
     screen,
     clock,
-  });
+  };
+  const { trigger } = options;
+  const sinks = await (trigger === null
+    ? openRunSinks(start, setup)
+    : openFlight(start, { ...setup, trigger }));
   const startupCpu = ownCpuTime();
   const stolenBefore = stealTime();
   const seen = await watch({
@@ -151,9 +156,8 @@ export async function runPlan({ plan, tree }: Watching, context: RunContext): Pr
     dropped: total(({ statistics }) => statistics.dropped),
     unbounded: options.duration === null,
   });
-  const { findings, traceUrl } = await finish(sinks, { end, screen });
-  const { view, recording } = await readBack(sinks, end, screen);
-  const report = buildReport(view, findings, { recording, traceUrl, problems: screen.problems });
+  const { view, findings, extra } = await sinks.conclude(end);
+  const report = buildReport(view, findings, { ...extra, problems: screen.problems });
   screen.showReport(report);
   if (watched.observed === 0 && watched.reason === 'target-gone') {
     throw new TraceError(

@@ -1,5 +1,5 @@
 import type { Finding, Metric, RunEnd, RunStart, Seconds } from '../core/types.ts';
-import type { OtlpConfig } from '../otel/environment.ts';
+import type { OtlpConfig, Signal } from '../otel/environment.ts';
 import type { OtlpSink } from '../otel/sink.ts';
 import type { AttachOptions } from './attach-options.ts';
 import type { Environment } from './command.ts';
@@ -16,6 +16,8 @@ export interface ExportSetup {
   readonly screen: { note(text: string): void; problem(text: string): void };
   /** Metrics beyond those of semconv.ts. */
   readonly metrics?: readonly Metric[];
+  /** Those of the signals that are to be sent; all where nothing is said. */
+  readonly signals?: readonly Signal[];
 }
 
 /** An export that has been opened. */
@@ -27,7 +29,7 @@ export interface Export {
 
 /** Opens what flags and variables ask for; null when they ask for nothing. Its warnings are said as they arise. */
 export async function openExport(start: RunStart, setup: ExportSetup): Promise<Export | null> {
-  const { otlp, environment, screen, metrics = [] } = setup;
+  const { otlp, environment, screen, metrics = [], signals } = setup;
   const { enabled, endpoint, protocol } = otlp;
   const { env } = environment;
   const asked = enabled || Object.keys(env).some((name) => name.startsWith('OTEL_EXPORTER_OTLP_'));
@@ -39,13 +41,14 @@ export async function openExport(start: RunStart, setup: ExportSetup): Promise<E
   const named = Object.keys(env).some((name) =>
     /^OTEL_EXPORTER_OTLP_(?:\w+_)?ENDPOINT$/.test(name),
   );
-  const config = otlpConfig({
+  const whole = otlpConfig({
     env,
     endpoint: endpoint ?? undefined,
     protocol: protocol ?? undefined,
     orDefault: enabled && !named,
   });
-  if (config === null) return null;
+  if (whole === null) return null;
+  const config = signals === undefined ? whole : only(signals, whole);
   const sink = openOtlpSink({ config, start, metrics, onWarning: (text) => screen.problem(text) });
   return {
     sink,
@@ -68,6 +71,14 @@ export async function openExport(start: RunStart, setup: ExportSetup): Promise<E
         release();
       }
     },
+  };
+}
+
+function only(signals: readonly Signal[], config: OtlpConfig): OtlpConfig {
+  const of = (signal: Signal) => (signals.includes(signal) ? config.targets[signal] : null);
+  return {
+    ...config,
+    targets: { traces: of('traces'), metrics: of('metrics'), logs: of('logs') },
   };
 }
 

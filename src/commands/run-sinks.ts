@@ -14,6 +14,7 @@ import { defaultRecordingDirectory } from '../recording/directory.ts';
 import { type MemoryRecording, memoryRecording } from '../recording/memory.ts';
 import { openRecording } from '../recording/reader.ts';
 import { openRecordingWriter, type RecordingSink } from '../recording/writer.ts';
+import type { ReportExtra } from '../report/report.ts';
 import type { AttachOptions } from './attach-options.ts';
 import type { Environment } from './command.ts';
 import { type Export, openExport } from './run-export.ts';
@@ -50,6 +51,35 @@ export interface Sinks {
   readonly recording: RecordingSink | null;
   readonly otlp: Export | null;
   readonly all: readonly Sink[];
+}
+
+/** What a run comes to, to be reported. */
+export interface Conclusion {
+  readonly view: RecordingView;
+  readonly findings: readonly Finding[];
+  /** What its report says beyond these. */
+  readonly extra: ReportExtra;
+}
+
+/** The sinks of one run, and what they come to. */
+export interface RunSinks {
+  readonly all: readonly Sink[];
+  /** Once, when nothing more is observed. */
+  conclude(end: RunEnd): Promise<Conclusion>;
+}
+
+/** The sinks of a run that is kept as a whole. Throws a TraceError when a folder the user named cannot be used. */
+export async function openRunSinks(start: RunStart, setup: Setup): Promise<RunSinks> {
+  const sinks = await openSinks(start, setup);
+  const { screen } = setup;
+  return {
+    all: sinks.all,
+    async conclude(end) {
+      const { findings, traceUrl } = await finish(sinks, { end, screen });
+      const { view, recording } = await readBack(sinks, end, screen);
+      return { view, findings, extra: { recording, traceUrl } };
+    },
+  };
 }
 
 /** Opens what the options ask for. Throws a TraceError when a folder the user named cannot be used. */
@@ -134,7 +164,7 @@ export async function finish(
 }
 
 /** The recording as a later `show` will read it; what is in memory where there is none, or it could not be finished. */
-export async function readBack(
+async function readBack(
   sinks: Sinks,
   end: RunEnd,
   screen: SinkScreen,

@@ -9,7 +9,6 @@ import {
 import { encodeLogs, type LogSource } from '../core/otlp-log-encode.ts';
 import { encodeRootSpan } from '../core/otlp-root-span.ts';
 import type { OtlpPayload } from '../core/otlp-types.ts';
-import { ATTR } from '../core/semconv.ts';
 import type {
   Attributes,
   Clock,
@@ -29,6 +28,7 @@ import type {
 import { callerOwner, createRecordingDirectory, type IfExists } from './directory.ts';
 import { LineQueue } from './line-queue.ts';
 import { SegmentFiles } from './segments.ts';
+import { stackIdsIn } from './stack-references.ts';
 import { writeError } from './write-error.ts';
 
 /**
@@ -210,12 +210,8 @@ class RecordingWriter implements RecordingSink {
 
   /** Each segment can be read alone, so it repeats the stacks that its spans and events refer to. */
   #repeatStacks(attributes: Attributes | undefined): void {
-    const shares = attributes?.[ATTR.stackShares];
-    const weighted = Array.isArray(shares)
-      ? shares.map((share) => String(share).split('=')[0])
-      : [];
-    for (const id of [attributes?.[ATTR.stackId], ...weighted]) {
-      if (typeof id !== 'string' || this.#stacksInSegment.has(id)) continue;
+    for (const id of stackIdsIn(attributes)) {
+      if (this.#stacksInSegment.has(id)) continue;
       const stack = this.#stacks.get(id);
       if (stack !== undefined) this.write(stack);
     }

@@ -18,6 +18,7 @@ describe('trace attach', () => {
       target: { by: 'pid', pid: 4312 },
       duration: 10,
       lagThreshold: 0.05,
+      trigger: null,
       recording: { enabled: true, path: null, parent: null, overwrite: false, raw: false },
       otlp: { enabled: false, endpoint: null, protocol: null, traceUrl: null },
       format: 'text',
@@ -54,6 +55,23 @@ describe('trace attach', () => {
     expect(options('7 --inspect=force').inspect).toBe('force');
     expect(() => options('7 --inspect=maybe')).toThrow('--inspect takes open or force');
     expect(() => options('7 --inspect --max-pause 0')).toThrow('contradict each other');
+  });
+
+  it('goes on until Ctrl-C when it waits for an event, whatever is configured', () => {
+    expect(options('7 --trigger delay>200ms', { duration: 5 })).toMatchObject({
+      duration: null,
+      lagThreshold: 0.05,
+      trigger: { conditions: [{ expression: 'delay>200ms' }] },
+    });
+    expect(options('7 --trigger exit -d 1h', { duration: 5 }).duration).toBe(3600);
+  });
+
+  it('looks for delays as short as the shortest that it waits for', () => {
+    expect(options('7 --trigger delay>200ms --trigger delay>20ms').lagThreshold).toBe(0.02);
+    expect(() => options('7 --trigger delay>20ms --lag-threshold 30ms')).toThrow(
+      "--trigger 'delay>20ms' and --lag-threshold 30ms contradict each other",
+    );
+    expect(() => options('7 --trigger delay>2ms')).toThrow('a delay is seen from 5ms on');
   });
 
   it('goes on until Ctrl-C for 0 and inf', () => {

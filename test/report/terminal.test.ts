@@ -4,7 +4,8 @@ import type { Finding, Series } from '../../src/core/types.ts';
 import { displayWidth } from '../../src/report/layout.ts';
 import { buildReport } from '../../src/report/report.ts';
 import { describeTarget } from '../../src/report/verdict.ts';
-import { quoteForShell, renderTerminal } from '../../src/report/terminal.ts';
+import { quoteForShell } from '../../src/report/layout.ts';
+import { renderTerminal } from '../../src/report/terminal.ts';
 import {
   blockedFinding,
   delays,
