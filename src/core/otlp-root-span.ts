@@ -40,6 +40,7 @@ function runSummary(start: RunStart, end: RunEnd, findings: readonly Finding[]):
       : {
           [ATTR.pid]: target.pid,
           [ATTR.startTicks]: target.startTicks,
+          ...(target.namespacePid === undefined ? {} : { [ATTR.vpid]: target.namespacePid }),
           [ATTR.runtimeName]: target.runtime,
           ...(target.runtimeVersion === null
             ? {}

@@ -65,13 +65,13 @@ export const CGROUP_METRIC: Readonly<Record<CgroupMetricKey, Metric>> = {
     name: 'tracewright.cgroup.memory.limit',
     unit: 'By',
     instrument: 'gauge',
-    description: 'where the kernel begins to kill (memory.max)',
+    description: 'memory.max: above it the kernel ends processes',
   },
   cgroupMemoryHigh: {
     name: 'tracewright.cgroup.memory.high',
     unit: 'By',
     instrument: 'gauge',
-    description: 'where the kernel begins to hold up whoever asks for more (memory.high)',
+    description: 'memory.high: above it the kernel holds up whoever asks for more',
   },
   cgroupUnreclaimable: {
     name: 'tracewright.cgroup.memory.unreclaimable',

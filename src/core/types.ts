@@ -269,6 +269,10 @@ export interface TargetInfo {
   readonly runtimeVersion: string | null;
   readonly title: string;
   readonly role: string | null;
+  /** Its pid inside its own pid namespace (a container), where that is another number. */
+  readonly namespacePid?: number;
+  /** The container it runs in, a short id, or `pid namespace`; absent when it shares ours. */
+  readonly container?: string;
 }
 
 /** A collector as probed at the start of a run. */

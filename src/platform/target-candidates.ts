@@ -1,5 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { ProcessTarget, Ratio, Seconds } from '../core/types.ts';
+import { type InnerView, innerViewOf } from './inner-pid.ts';
 import { ageOf, clockTicks, listProcesses, readStat, readStatus } from './proc.ts';
 import { hasEnded, isKernelThread, type ProcStat } from './proc-parse.ts';
 import { type KnownPrograms, type Runtime, detectRuntime } from './runtime.ts';
@@ -10,7 +11,7 @@ import { titleOf } from './target-title.ts';
 /** What a bare `trace attach` lists. */
 
 /** A process worth attaching to. All text is safe to print and free of credentials. */
-export interface Candidate {
+export interface Candidate extends InnerView {
   readonly target: ProcessTarget;
   readonly title: string;
   readonly runtime: Runtime;
@@ -50,7 +51,8 @@ export async function listCandidates(interval: Seconds = INTERVAL): Promise<read
     .flatMap(({ stat, runtime, title }) => {
       const now = readStat(stat.pid);
       if (now === null || now.startTicks !== stat.startTicks || hasEnded(now)) return [];
-      const uid = readStatus(stat.pid)?.uids[1];
+      const status = readStatus(stat.pid);
+      const uid = status?.uids[1];
       const candidate: Candidate = {
         target: { kind: 'process', pid: stat.pid, startTicks: stat.startTicks },
         title,
@@ -59,6 +61,7 @@ export async function listCandidates(interval: Seconds = INTERVAL): Promise<read
         age: ageOf(now),
         cpu: (cpuTicks(now) - cpuTicks(stat)) / clockTicks() / elapsed,
         parent: now.parent,
+        ...innerViewOf(stat.pid, status?.namespacePids ?? []),
       };
       return [candidate];
     })

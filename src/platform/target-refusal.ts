@@ -4,10 +4,14 @@ import { EXIT } from '../core/exit-code.ts';
 import { printable } from '../core/text.ts';
 import type { ElfHeader } from './elf.ts';
 import { ELF_MACHINE } from './elf.ts';
+import { pidsKnownInsideAs } from './inner-pid.ts';
 import { readStat } from './proc.ts';
 import { hidePid, isNestedPidNamespace } from './permission-facts.ts';
 
 /** Why a process cannot be attached to: one error each, so that scripts can tell them apart by `code`. */
+
+/** Every container has a pid 1, and most a 7. */
+const LISTED = 5;
 
 export function goneError(pid: number): TraceError {
   const reasons: string[] = [];
@@ -15,6 +19,11 @@ export function goneError(pid: number): TraceError {
     reasons.push('/proc is mounted with hidepid: processes of other users do not show; try sudo.');
   if (isNestedPidNamespace())
     reasons.push('trace runs in a container and sees only the pids in it, by their inner numbers.');
+  const inside = pidsKnownInsideAs(pid).slice(0, LISTED);
+  if (inside.length > 0)
+    reasons.push(
+      `Within a container ${inside.length === 1 ? 'one process has' : 'several have'} that pid; here: trace attach ${inside.join(', or ')}`,
+    );
   reasons.push('Run `trace attach` to list what can be attached to.');
   return new TraceError('ERR_TARGET_NOT_FOUND', `no process has pid ${pid}`, {
     exitCode: EXIT.notFound,

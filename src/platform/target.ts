@@ -2,7 +2,8 @@ import type { TraceError } from '../core/errors.ts';
 import { parsePid } from '../core/pid.ts';
 import type { ProcessTarget, Seconds, TargetInfo } from '../core/types.ts';
 import { elfHeader } from './elf.ts';
-import { ageOf, readProc, readStat, readStatus } from './proc.ts';
+import { type InnerView, innerViewOf } from './inner-pid.ts';
+import { ageOf, readStat, readStatus } from './proc.ts';
 import { hasEnded, isKernelThread } from './proc-parse.ts';
 import type { Runtime } from './runtime.ts';
 import { ambiguousError, findMatches, noMatchError } from './target-match.ts';
@@ -22,17 +23,13 @@ import { titleOf } from './target-title.ts';
 export type TargetSelector = { readonly pid: string | number } | { readonly match: string };
 
 /** A process that can be attached to. All text is safe to print and free of credentials. */
-export interface FoundTarget {
+export interface FoundTarget extends InnerView {
   readonly target: ProcessTarget;
   readonly title: string;
   readonly parent: number;
   /** Effective user. */
   readonly uid: number;
   readonly user: string | null;
-  /** Its pid inside its own pid namespace (a container), where that is another number. */
-  readonly namespacePid: number | null;
-  /** The container it runs in: a short id from its cgroup, or `pid namespace`; null when it shares ours. */
-  readonly container: string | null;
   /** One letter as in `ProcStat`: T and t mean that it is stopped. */
   readonly state: string;
   /** The process that traces it (a debugger), 0 for none. */
@@ -66,6 +63,8 @@ export function targetInfo(found: FoundTarget, runtime: Runtime): TargetInfo {
     runtimeVersion: runtime.version,
     title: found.title,
     role: null,
+    ...(found.namespacePid === null ? {} : { namespacePid: found.namespacePid }),
+    ...(found.container === null ? {} : { container: found.container }),
   };
 }
 
@@ -82,15 +81,13 @@ function inspectTarget(pid: number): FoundTarget {
   if (refusal !== null) throw refusal;
   const target: ProcessTarget = { kind: 'process', pid, startTicks: stat.startTicks };
   const uid = status.uids[1] ?? 0;
-  const innermost = status.namespacePids.at(-1) ?? pid;
   const found: FoundTarget = {
     target,
     title: titleOf(pid, stat.comm),
     parent: stat.parent,
     uid,
     user: userName(uid),
-    namespacePid: innermost === pid ? null : innermost,
-    container: containerOf(pid, status.namespacePids),
+    ...innerViewOf(pid, status.namespacePids),
     state: stat.state,
     tracer: status.tracer,
     age: ageOf(stat),
@@ -108,12 +105,4 @@ function judgeArchitecture(pid: number): TraceError | null {
     // Another user's: what cannot be read cannot be refused for what it is.
     return null;
   }
-}
-
-/** A pid namespace of its own is the certain sign of a container; its id is in the cgroup path of every container engine. */
-function containerOf(pid: number, namespacePids: readonly number[]): string | null {
-  const own = readStatus(process.pid)?.namespacePids.length ?? 1;
-  if (namespacePids.length <= own) return null;
-  const id = /[0-9a-f]{64}/.exec(readProc(`/proc/${pid}/cgroup`) ?? '')?.[0];
-  return id === undefined ? 'pid namespace' : id.slice(0, 12);
 }

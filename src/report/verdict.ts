@@ -159,11 +159,19 @@ function worstOf(measure: Finding['measure']): string | null {
   return single === undefined ? null : formatSeconds(single);
 }
 
+/** `pid 1 in container 3f2a1b9c0d4e`, or nothing where its pid is the same everywhere. */
+function insideText({ namespacePid, container }: TargetInfo): string {
+  if (namespacePid === undefined) return '';
+  const isNamed = container !== undefined && container !== 'pid namespace';
+  return `pid ${namespacePid} in ${isNamed ? `container ${outside(container, 20)}` : 'its pid namespace'}`;
+}
+
 /** `pid 4312 (python 3.11.7, uvicorn app:main)`. */
 export function describeTarget(target: TargetInfo): string {
   const version = target.runtimeVersion === null ? '' : ` ${outside(target.runtimeVersion, 20)}`;
   const title = outside(shortTitle(target.title), 60);
-  return `pid ${target.pid} (${outside(target.runtime, 20)}${version}${title === '' ? '' : `, ${title}`})`;
+  const parts = [`${outside(target.runtime, 20)}${version}`, title, insideText(target)];
+  return `pid ${target.pid} (${parts.filter((part) => part !== '').join(', ')})`;
 }
 
 /** The command line from the program on, without the folder it lies in. */
