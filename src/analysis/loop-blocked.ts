@@ -1,5 +1,5 @@
 import { type RankedPlace, rankPlaces, type WeightedStack } from '../core/place.ts';
-import { ATTR, SPAN } from '../core/semconv.ts';
+import { ATTR, EVENT, SPAN } from '../core/semconv.ts';
 import { median } from '../core/statistics.ts';
 import type {
   Detector,
@@ -51,15 +51,30 @@ export const loopBlocked: Detector = {
   needs: [SPAN.blocked],
   *detect(view) {
     const blocks = view.spans(SPAN.blocked).map((span) => readBlock(view, span));
-    const groups = groupByPlace(blocks.filter((block) => !block.starved));
-    const findings = groups.map((group) => blockedFinding(view, group));
-    yield* findings.sort((a, b) => (b.measure['total_s'] ?? 0) - (a.measure['total_s'] ?? 0));
+    const own = blocks.filter((block) => !block.starved);
+    const readyAt = view.events(EVENT.ready)[0]?.at ?? Number.NEGATIVE_INFINITY;
+    const findingsOf = (some: readonly Block[]) =>
+      groupByPlace(some)
+        .map((group) => blockedFinding(view, group))
+        .sort((a, b) => (b.measure['total_s'] ?? 0) - (a.measure['total_s'] ?? 0));
+    yield* findingsOf(own.filter(({ span }) => span.from >= readyAt));
     const starved = blocks.filter((block) => block.starved);
     for (const group of groupBy(starved, (block) => String(pidOf(block)))) {
       yield starvedFinding(view, group);
     }
+    yield* findingsOf(own.filter(({ span }) => span.from < readyAt)).map(beforeReady);
   },
 };
+
+/** Nobody waits for a server that has not said yet that it is ready: loading a model may block its loop. */
+function beforeReady(finding: Omit<Finding, 'id'>): Omit<Finding, 'id'> {
+  return {
+    ...finding,
+    severity: 'note',
+    summary: `${finding.summary}, during its start-up`,
+    remedy: null,
+  };
+}
 
 /** The middle of a block's duration interval. */
 const middle = (block: Block): Seconds => (block.min + block.max) / 2;

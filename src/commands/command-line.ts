@@ -10,6 +10,12 @@ export function parseCommandLine(
   args: readonly string[],
 ): { values: OptionValues; positionals: string[]; command: readonly string[] } {
   const end = usage.takesCommand === true ? args.indexOf('--') : -1;
+  if (usage.takesCommand === true && end === -1) {
+    throw usageError(
+      'the command stands behind --, and there is none',
+      `trace ${usage.name} [options] -- python app.py --port 8000`,
+    );
+  }
   const own = end === -1 ? args : args.slice(0, end);
   try {
     const parsed = parseArgs({

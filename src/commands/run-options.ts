@@ -1,4 +1,5 @@
 import { usageError } from '../core/errors.ts';
+import { printable } from '../core/text.ts';
 import {
   type AttachDefaults,
   type AttachOptions,
@@ -86,7 +87,9 @@ export function parseRunOptions(
   const [stray] = words.positionals;
   if (stray !== undefined || words.command.length === 0) {
     throw usageError(
-      stray === undefined ? 'no command to run' : 'the command has to stand behind --',
+      stray === undefined
+        ? 'there is no command behind --'
+        : `'${printable(stray, 60)}' stands before --: the command and its arguments stand behind it`,
       'trace run [options] -- python app.py --port 8000',
     );
   }

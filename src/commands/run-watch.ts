@@ -82,7 +82,8 @@ async function watchIt(command: StartedCommand, context: Context): Promise<reado
     const tree = await openTree(plan, { options: watchOptions, environment, screen });
     const limit = endOfWatching(command, options.watch.duration);
     try {
-      screen.announce(plan, tree);
+      // What else is not seen may begin yet: the report says it, when it is known.
+      for (const message of plan.messages) screen.note(message);
       const collectors = plan.collectors.map((one) =>
         one.name === 'process' ? withExactEnd(one, command) : one,
       );

@@ -1,6 +1,7 @@
 import type { Finding, Gap, Seconds } from '../core/types.ts';
 import type { Dimension } from '../core/comparison.ts';
 import type { Flight } from './flight.ts';
+import type { CommandSummary } from './command.ts';
 import type { MetricSummary } from './metric-summary.ts';
 import type { ProcessSummary } from './processes.ts';
 import { SCHEMA_VERSION, type Report } from './report.ts';
@@ -54,6 +55,7 @@ export function toDocument(report: Report): Record<string, unknown> {
       ...(pid === undefined ? {} : { pid }),
     })),
     findings: report.findings.map(findingDocument),
+    ...(report.run === null ? {} : { run: commandDocument(report.run) }),
     hypotheses: [],
     gaps: report.gaps.map((gap) => gapDocument(gap, report.startedAt)),
     metrics: Object.fromEntries(report.metrics.map((one) => [one.name, metricDocument(one)])),
@@ -186,6 +188,11 @@ function metricDocument(metric: MetricSummary): Record<string, unknown> {
       slope_per_s: series.slopePerSecond,
     })),
   };
+}
+
+/** The `run` of the JSON document. */
+function commandDocument({ ready, exitCode, exitSignal }: CommandSummary): Record<string, unknown> {
+  return { ready_s: ready, exit_code: exitCode, exit_signal: exitSignal };
 }
 
 /** A time beyond what a Date holds can only come from a broken recording; the epoch is shown for it. */

@@ -8,6 +8,7 @@ import type {
   TargetInfo,
 } from '../core/types.ts';
 import { collectorsOf, targetsOf } from '../core/process-view.ts';
+import { type CommandSummary, summariseCommand } from './command.ts';
 import type { Flight } from './flight.ts';
 import { summariseMetrics, type MetricSummary } from './metric-summary.ts';
 import { type ProcessSummary, summariseProcesses } from './processes.ts';
@@ -47,6 +48,8 @@ export interface Report {
   readonly processes: readonly ProcessSummary[];
   /** Where their main threads were at the end, alike ones together; empty for a run that watched one. */
   readonly stacks: readonly StackGroup[];
+  /** Of a command that trace started; null for what ran already. */
+  readonly run: CommandSummary | null;
   /** Null when the writer died before it could say. */
   readonly overhead: Overhead | null;
   /** What could not be read or sent, in words. */
@@ -91,6 +94,7 @@ export function buildReport(
     gaps: view.gaps,
     metrics: summariseMetrics(view),
     processes: summariseProcesses(view),
+    run: summariseCommand(view),
     stacks: groupStacks(view),
     overhead:
       end === null

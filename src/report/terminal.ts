@@ -59,7 +59,9 @@ function writeRun(page: Page, report: Report): void {
     `${formatSeconds(report.duration)} from ${formatTime(report.startedAt)}${ending}`,
     FIELD,
   );
-  const { overhead } = report;
+  const { overhead, run } = report;
+  if (run !== null && run.ready !== null)
+    page.field('ready', `${formatSeconds(run.ready)} after its start`, FIELD);
   if (overhead === null) return;
   const lost = [
     overhead.late > 0 ? `${formatCount(overhead.late)} late` : '',
