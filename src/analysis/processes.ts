@@ -30,7 +30,12 @@ export function groupFindings(
     if (group === undefined) groups.set(key, [finding]);
     else group.push(finding);
   }
-  return [...groups.values()].map(merge);
+  // Of one kind of trouble, what only some have comes before what all have: that one is different from its fellows.
+  const codes = [...new Set(findings.map(({ code }) => code))];
+  const spread = ({ pids }: Unnumbered): number => pids?.length ?? 1;
+  return [...groups.values()]
+    .map(merge)
+    .toSorted((a, b) => codes.indexOf(a.code) - codes.indexOf(b.code) || spread(a) - spread(b));
 }
 
 function keyOf(finding: Unnumbered, roles: ReadonlyMap<number, string | null>): string {
