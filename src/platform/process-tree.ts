@@ -1,6 +1,6 @@
 import { listProcesses, readCommandLine, readProc, readStat, threadIds } from './proc.ts';
 import { hasEnded, type ProcStat } from './proc-parse.ts';
-import { type Role, type RoleEvidence, roleOf } from './roles.ts';
+import { isTwin, type Role, type RoleEvidence, roleOf } from './roles.ts';
 
 /** A process and everything it started, as far as that still lives. */
 
@@ -50,9 +50,8 @@ export function rolesOf(
   const parents = new Map(members.map(({ stat }) => [stat.pid, stat.parent]));
   const twins = new Set(
     members
-      .filter(
-        ({ stat }) =>
-          commandLines.get(stat.parent)?.join('\0') === commandLines.get(stat.pid)?.join('\0'),
+      .filter(({ stat }) =>
+        isTwin(commandLines.get(stat.pid) ?? [], commandLines.get(stat.parent) ?? []),
       )
       .map(({ stat }) => stat.parent),
   );

@@ -1,3 +1,5 @@
+import { basename } from 'node:path';
+
 /**
  * What a process is to the server it belongs to, by its title or command line, and by its place in the tree where those say nothing. Names
  * as the servers' own sources set them; a title is only believed for what it is: a word in a report.
@@ -144,24 +146,36 @@ function byRule(rules: readonly Rule[], text: string): Role | null {
 }
 
 /** A child with the command line of its parent was forked by it: it is not a second API server. */
-function sameAsParent(role: Role, text: string, { parent }: RoleEvidence): Role | null {
+function sameAsParent(
+  role: Role,
+  text: string,
+  { commandLine, parent }: RoleEvidence,
+): Role | null {
   if (role.family === null || parent === null || TITLES.some(({ pattern }) => pattern.test(text)))
     return null;
-  return parent.commandLine.join(' ').trim() === text ? { ...role, name: 'worker' } : null;
+  return isTwin(commandLine, parent.commandLine) ? { ...role, name: 'worker' } : null;
+}
+
+/** Whether two processes run the same command line; Node gives its workers the whole path of what it was called by name. */
+export function isTwin(one: readonly string[], other: readonly string[]): boolean {
+  return one.length > 0 && textOf(one) === textOf(other);
+}
+
+function textOf([program = '', ...rest]: readonly string[]): string {
+  return [basename(program), ...rest].join('\0');
 }
 
 /** gunicorn without setproctitle, uvicorn's workers, Node's cluster and what `multiprocessing` started. */
-function byPlace(text: string, { parent, hasTwins }: RoleEvidence): Role | null {
-  const above = parent?.commandLine.join(' ').trim() ?? '';
-  const isTwin = above !== '' && above === text;
-  if (GUNICORN.test(text)) return { family: 'gunicorn', name: isTwin ? 'worker' : 'master' };
+function byPlace(text: string, { commandLine, parent, hasTwins }: RoleEvidence): Role | null {
+  const isWorker = parent !== null && isTwin(commandLine, parent.commandLine);
+  if (GUNICORN.test(text)) return { family: 'gunicorn', name: isWorker ? 'worker' : 'master' };
   if (UVICORN.test(text) && UVICORN_WORKERS.test(text))
-    return { family: 'uvicorn', name: isTwin ? 'worker' : 'supervisor' };
+    return { family: 'uvicorn', name: isWorker ? 'worker' : 'supervisor' };
   if (SPAWNED.test(text)) {
     const family = parent === null ? null : (roleOf(parent)?.family ?? null);
     return { family, name: 'worker' };
   }
-  if (NODE.test(text) && (isTwin || hasTwins))
-    return { family: 'Node cluster', name: isTwin ? 'worker' : 'primary' };
+  if (NODE.test(text) && (isWorker || hasTwins))
+    return { family: 'Node cluster', name: isWorker ? 'worker' : 'primary' };
   return null;
 }
