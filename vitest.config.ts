@@ -23,6 +23,8 @@ const PROGRAMS = [
   'test/docs.timed.test.ts',
   'test/collectors/node/refusal.timed.test.ts',
   ...[
+    'cgroups',
+    'containers',
     'doctor',
     'inspect',
     'inspect-kills',

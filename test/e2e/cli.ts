@@ -103,6 +103,9 @@ export interface ReportDocument {
     readonly runtime: string;
     readonly runtime_version: string | null;
     readonly start_ticks: number;
+    readonly namespace_pid: number | null;
+    readonly container: string | null;
+    readonly role: string | null;
   }[];
   readonly collectors: readonly {
     readonly name: string;
@@ -118,7 +121,11 @@ export interface ReportDocument {
       string,
       {
         readonly unit: string;
-        readonly series: readonly { readonly count: number; readonly last: number }[];
+        readonly series: readonly {
+          readonly count: number;
+          readonly last: number;
+          readonly attributes: Readonly<Record<string, unknown>>;
+        }[];
       }
     >
   >;
@@ -150,6 +157,7 @@ export interface FindingDocument {
     readonly share: number;
   }[];
   readonly measure: Readonly<Record<string, number>>;
+  readonly remedy: string | null;
 }
 
 export function parseReport(run: Ended): ReportDocument {
