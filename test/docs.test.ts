@@ -95,6 +95,7 @@ describe('flags', () => {
     for (const path of [
       'README.md',
       'docs/attach.md',
+      'docs/flight-recorder.md',
       'docs/run.md',
       'docs/load.md',
       'docs/jaeger.md',

@@ -1,6 +1,7 @@
 import { type Firing, TriggerWatch } from '../analysis/trigger.ts';
 import { toTargetInfo } from '../core/otlp-records.ts';
 import { EVENT, SNAPSHOT } from '../core/semconv.ts';
+import { printable } from '../core/text.ts';
 import type {
   Bytes,
   Finding,
@@ -224,7 +225,8 @@ export class FlightRecorder implements Sink {
   }
 
   #announce(event: FlightEvent): void {
-    const where = event.recording === null ? 'not recorded' : `→ ${event.recording}`;
+    const { recording } = event;
+    const where = recording === null ? 'not recorded' : `→ ${printable(recording, 4096)}`;
     this.#setup.onNote(`${firingText(event)}  ${where}`);
     if (event.number === this.#setup.trigger.most)
       this.#setup.onNote(

@@ -8,6 +8,7 @@ import {
   blockedFinding,
   gaps,
   noteFinding,
+  sampleFlight,
   sampleView,
   TERMINAL_CONTROLS,
 } from './sample-report.ts';
@@ -31,6 +32,7 @@ describe('the JSON document', () => {
       buildReport(sampleView(), [], { recording: null }),
       buildReport(sampleView({ end: null, problems: ['cut'] }), [], { recording: '/r' }),
       buildReport(sampleView({ metricNames: () => [] }), [], { recording: null }),
+      buildReport(sampleView(), [blockedFinding], { recording: null, flight: sampleFlight }),
     ];
     for (const run of runs) expect(problems(parsed(run))).toEqual([]);
   });

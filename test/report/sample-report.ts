@@ -8,6 +8,7 @@ import type {
   RunStart,
   Series,
 } from '../../src/core/types.ts';
+import type { Flight } from '../../src/report/flight.ts';
 
 /** 2026-01-02 03:04:05 UTC. */
 export const STARTED_AT = 1_767_323_045;
@@ -206,3 +207,50 @@ export function sampleView(override: Partial<RecordingView> = {}): RecordingView
     ...override,
   };
 }
+
+/** Two events, the second of which could not be recorded. */
+export const sampleFlight: Flight = {
+  expressions: ['delay>200ms', 'exit'],
+  before: 30,
+  after: 30,
+  notWritten: 7,
+  keptBytes: 300_000,
+  events: [
+    {
+      number: 1,
+      expression: 'delay>200ms',
+      at: STARTED_AT + 100.5,
+      value: 0.312,
+      worst: 0.48,
+      dimension: 's',
+      pid: 4312,
+      detail: null,
+      count: 4,
+      also: ['rss>4GiB'],
+      from: STARTED_AT + 70.5,
+      to: STARTED_AT + 140,
+      recording: '/srv/my app/trigger-1',
+      findings: ['F1'],
+      traceId: '0123456789abcdef0123456789abcdee',
+      traceUrl: 'http://jaeger/trace/0123',
+    },
+    {
+      number: 2,
+      expression: 'exit',
+      at: STARTED_AT + 3600,
+      value: null,
+      worst: null,
+      dimension: null,
+      pid: 4312,
+      detail: 'pid 4312 was killed by signal 9\u001b[31m',
+      count: 1,
+      also: [],
+      from: STARTED_AT + 3570,
+      to: STARTED_AT + 3600,
+      recording: null,
+      findings: [],
+      traceId: '0123456789abcdef0123456789abcded',
+      traceUrl: null,
+    },
+  ],
+};
