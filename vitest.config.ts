@@ -36,6 +36,7 @@ const PROGRAMS = [
     'package',
     'permissions',
     'standalone',
+    'trees',
   ].map((name) => `test/e2e/${name}.test.ts`),
 ];
 

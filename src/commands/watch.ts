@@ -89,7 +89,7 @@ export interface Watched {
   readonly to: Seconds;
   readonly reason: 'duration' | 'interrupted' | 'target-gone';
   readonly ownCpu: Ratio;
-  /** Time in which the sampler came late: nobody looked. */
+  /** Time in which the sampler came late: nobody looked. Of several processes, the one that was looked at least. */
   readonly unseen: Seconds;
   /** Readings of the target that reached the sinks. */
   readonly observed: number;
@@ -112,7 +112,7 @@ export async function watch(options: WatchOptions): Promise<Watched> {
   const from = clock.now();
   let reason: Watched['reason'] = 'duration';
   let observed = 0;
-  let unseen = 0;
+  const unseen = new Map<number | undefined, Seconds>();
   const meter = new CpuMeter(clock);
   const release = options.onStop(() => {
     reason = 'interrupted';
@@ -135,7 +135,8 @@ export async function watch(options: WatchOptions): Promise<Watched> {
       observation.reason === 'late' &&
       observation.collector === 'event-loop'
     ) {
-      unseen += observation.to - observation.from;
+      const { pid, from: since, to } = observation;
+      unseen.set(pid, (unseen.get(pid) ?? 0) + to - since);
     }
     if (
       observation.kind === 'gap' &&
@@ -167,7 +168,14 @@ export async function watch(options: WatchOptions): Promise<Watched> {
     clearInterval(ticker);
     release();
   }
-  return { from, to: clock.now(), reason, ownCpu: meter.ratio(), unseen, observed };
+  return {
+    from,
+    to: clock.now(),
+    reason,
+    ownCpu: meter.ratio(),
+    unseen: Math.max(0, ...unseen.values()),
+    observed,
+  };
 }
 
 /** Everything a source yields; what it throws becomes a gap. */
