@@ -59,6 +59,7 @@ export async function startContained(
     [
       ...(isolated ? ['--user', '--map-root-user', '--net'] : asRoot),
       ...OWN_NAMESPACES,
+      'sh',
       join(FOLDER, 'enter.sh'),
       root,
       how,

@@ -50,7 +50,11 @@ const attach = (pid: number, command?: readonly string[]): Promise<Ended> =>
 
 function blockOf(run: Ended) {
   const report = parseReport(run);
-  return { report, block: report.findings.find(({ kind }) => kind === 'loop-blocked') };
+  // On a full machine some turns are starved as well.
+  const block = report.findings.find(
+    ({ kind, mechanism }) => kind === 'loop-blocked' && mechanism !== 'starved',
+  );
+  return { report, block };
 }
 
 describe('a target in other pid, mount, user and network namespaces', () => {
