@@ -64,6 +64,10 @@ export const ATTR = {
   extreme: 'tracewright.downsampled',
   /** Length of those stretches, in seconds. */
   downsampledWindow: 'tracewright.downsampled.window',
+  /** The last segment that is in a file, by its number; its own where nothing was joined. */
+  downsampledThrough: 'tracewright.downsampled.through.index',
+  /** What was not kept in it although it was thinned out. */
+  downsampledDropped: 'tracewright.downsampled.dropped.count',
   activityOnCpu: 'tracewright.activity.on_cpu',
   activityRunQueueWait: 'tracewright.activity.run_queue_wait',
   activityStackSamples: 'tracewright.activity.stack_samples',

@@ -64,6 +64,11 @@ export class RecordingContents {
     return Number.isFinite(this.#first) ? this.#first : undefined;
   }
 
+  /** The latest time seen; undefined while nothing has been. */
+  get lastAt(): Seconds | undefined {
+    return Number.isFinite(this.#last) ? this.#last : undefined;
+  }
+
   /** Says a metric's unit, and that it exists, also when none of its points can be kept. */
   describe(metric: Metric): void {
     this.#named.add(metric.name);

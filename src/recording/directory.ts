@@ -66,6 +66,12 @@ export function callerOwner(env: Environment): Owner | null {
   return Number.isInteger(uid) && Number.isInteger(gid) && uid > 0 ? { uid, gid } : null;
 }
 
+/** Gives a file that this program has just created to its owner. */
+export async function giveTo(path: string, owner: Owner | null): Promise<void> {
+  // Never through a symbolic link: root would give away what it points to.
+  if (owner !== null) await lchown(path, owner.uid, owner.gid);
+}
+
 /** What to do when the folder is there and not empty: refuse, or take the next free name. It is never written into. */
 export type IfExists = 'fail' | 'suffix';
 
@@ -80,12 +86,8 @@ export async function createRecordingDirectory(
     const directory = await claim(wanted, options.ifExists);
     const ignore = join(directory, '.gitignore');
     await writeFile(ignore, '*\n', { mode: FILE_MODE, flag: 'wx' });
-    const { owner } = options;
-    if (owner !== null) {
-      const created = [ignore, ...upTo(directory, firstCreated ?? directory)];
-      // Never through a symbolic link: root would give away what it points to.
-      for (const item of created) await lchown(item, owner.uid, owner.gid);
-    }
+    const created = [ignore, ...upTo(directory, firstCreated ?? directory)];
+    for (const item of created) await giveTo(item, options.owner);
     return directory;
   } catch (cause) {
     if (cause instanceof TraceError) throw cause;

@@ -8,6 +8,8 @@ import { parseSegmentName } from './format.ts';
 /** A file to read. */
 export interface Segment {
   readonly path: string;
+  /** Its number in the recording; null for a file of another name. */
+  readonly index: number | null;
   readonly gzipped: boolean;
 }
 
@@ -25,7 +27,7 @@ export async function locateSegments(path: string): Promise<readonly Segment[]> 
     });
   });
   if (!found.isDirectory()) {
-    const single = { path, gzipped: path.endsWith('.gz') };
+    const single = { path, index: null, gzipped: path.endsWith('.gz') };
     return parseSegmentName(basename(path)) === undefined ? [single] : segmentsIn(dirname(path));
   }
   const segments = await segmentsIn(path);
@@ -42,7 +44,7 @@ async function segmentsIn(directory: string): Promise<readonly Segment[]> {
   for (const name of (await readdir(directory)).toSorted()) {
     const parsed = parseSegmentName(name);
     if (parsed === undefined || (parsed.gzipped && byIndex.has(parsed.index))) continue;
-    byIndex.set(parsed.index, { path: join(directory, name), gzipped: parsed.gzipped });
+    byIndex.set(parsed.index, { path: join(directory, name), ...parsed });
   }
   return [...byIndex.entries()].toSorted(([a], [b]) => a - b).map(([, segment]) => segment);
 }

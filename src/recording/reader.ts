@@ -68,6 +68,10 @@ class Reading {
   #otlpLines = 0;
   #otherLines = 0;
   #cutBytes = 0;
+  /** The last segment that a joined one holds. */
+  #through = -1;
+  /** Observations that the writer let go of to keep to its size. */
+  #droppedBefore = 0;
   #head: Buffer = Buffer.alloc(0);
 
   constructor(shown: string, limits: ContentsLimits) {
@@ -84,6 +88,8 @@ class Reading {
   }
 
   async segment(segment: Segment, isLast: boolean): Promise<void> {
+    // A writer killed between joining two segments and removing the second leaves both.
+    if (segment.index !== null && segment.index <= this.#through) return;
     const { tail, tooLong, error } = await readLines(segment.path, segment.gzipped, (line) => {
       this.#line(line);
       return this.#otlpLines > 0 || this.#otherLines < LINES_BEFORE_GIVING_UP;
@@ -121,8 +127,11 @@ class Reading {
   /** A file that was thinned out says by how much; all of the recording is then read so, or its trends would lean to its end. */
   #observe(observation: Observation): void {
     if (observation.kind === 'event' && observation.name === EVENT.downsampled) {
-      const window = Number(observation.attributes?.[ATTR.downsampledWindow]);
+      const { attributes } = observation;
+      const window = Number(attributes?.[ATTR.downsampledWindow]);
       if (window > 0 && window <= LONGEST_WINDOW) this.#contents.downsample(window);
+      this.#through = Number(attributes?.[ATTR.downsampledThrough] ?? this.#through);
+      this.#droppedBefore += Number(attributes?.[ATTR.downsampledDropped] ?? 0);
     } else this.#contents.add(observation);
   }
 
@@ -196,6 +205,10 @@ class Reading {
     for (const [what, n] of this.#unreadable) problems.push(`${what} ignored: ${n}`);
     if (this.#otherRuns > 0) problems.push('more than one run in this recording: they are mixed');
     problems.push(...this.#contents.problems());
+    if (this.#droppedBefore > 0)
+      problems.push(
+        `${this.#droppedBefore} observations were not kept: the recording reached its size`,
+      );
     const { dropped } = this.#contents;
     if (dropped > 0)
       problems.push(`${dropped} observations were not read: the recording is too large`);

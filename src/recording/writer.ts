@@ -11,6 +11,7 @@ import { encodeRootSpan } from '../core/otlp-root-span.ts';
 import type { OtlpPayload } from '../core/otlp-types.ts';
 import type {
   Attributes,
+  Bytes,
   Clock,
   Finding,
   Gap,
@@ -25,8 +26,11 @@ import type {
   Span,
   StackSample,
 } from '../core/types.ts';
-import { callerOwner, createRecordingDirectory, type IfExists } from './directory.ts';
+import { callerOwner, createRecordingDirectory, type IfExists, type Owner } from './directory.ts';
+import { FullDisk } from './full-disk.ts';
+import { LINE_POINTS, toLine } from './line.ts';
 import { LineQueue } from './line-queue.ts';
+import { FinishedSegments } from './segment-budget.ts';
 import { SegmentFiles } from './segments.ts';
 import { stackIdsIn } from './stack-references.ts';
 import { writeError } from './write-error.ts';
@@ -38,10 +42,14 @@ import { writeError } from './write-error.ts';
 
 /** What is lost at most when the process is killed. */
 const FLUSH_INTERVAL: Seconds = 1;
-/** A line holds at most this many points, spans or records: reading one needs memory for all of it. */
-const LINE_POINTS = 512;
 /** A finished segment of this size compresses to about 3 MB in about a second, off the main thread. */
 const SEGMENT_BYTES = 64 * 1024 * 1024;
+/** Beside what is finished there are the segment being written, the one before it, being compressed, and a quarter of one for what comes of it. */
+const UNFINISHED_SEGMENTS = 2.25;
+/** With a smaller limit segments are smaller, so that there are still some to be thinned out. */
+const SEGMENTS_AT_LEAST = 8;
+/** A day of one busy process takes 150 MB, of ten quiet ones 600. */
+export const DEFAULT_MAX_SIZE: Bytes = 512 * 1024 * 1024;
 /** More readings in a second than any aggregate gives: a collector that sends each raw reading (5 ms: 200/s a thread). */
 const POINTS_PER_SECOND = 5_000;
 /** Stacks remembered so that a new segment can repeat those it refers to. */
@@ -72,9 +80,13 @@ export interface RecordingWriterOptions {
   /** `--raw`: collectors may store single readings; the limit on points a second does not hold. */
   readonly raw?: boolean;
   readonly clock?: Clock;
-  readonly segmentBytes?: number;
-  /** Called once, when writing had to stop. What is on disk until then stays readable. */
+  /** The most that the recording takes on disk; older parts are thinned out to keep to it. */
+  readonly maxSize?: Bytes;
+  readonly segmentBytes?: Bytes;
+  /** Called when writing had to stop. What is on disk until then stays readable. */
   readonly onFailure?: (error: TraceError) => void;
+  /** Called when a disk that was full has room again, with what could not be written meanwhile. */
+  readonly onResume?: (gap: Gap) => void;
 }
 
 /** Creates the folder and writes its first line. Throws a `TraceError` when that is not possible; later trouble does not throw. */
@@ -82,7 +94,7 @@ export async function openRecordingWriter(options: RecordingWriterOptions): Prom
   const owner = callerOwner(options.env);
   const { ifExists = 'fail' } = options;
   const directory = await createRecordingDirectory(options.directory, { ifExists, owner });
-  const writer = new RecordingWriter(directory, new SegmentFiles(directory, owner), options);
+  const writer = new RecordingWriter(directory, owner, options);
   await writer.begin();
   return writer;
 }
@@ -94,6 +106,7 @@ class RecordingWriter implements RecordingSink {
   readonly #options: RecordingWriterOptions;
   readonly #context: EncodeContext;
   readonly #clock: Clock;
+  readonly #fullDisk: FullDisk;
   readonly #stacks = new Map<string, StackSample>();
   readonly #stacksInSegment = new Set<string>();
   #points: (Sample | Histogram)[] = [];
@@ -107,18 +120,31 @@ class RecordingWriter implements RecordingSink {
   #shed = 0;
   #flushedAt: Seconds;
 
-  constructor(directory: string, files: SegmentFiles, options: RecordingWriterOptions) {
+  constructor(directory: string, owner: Owner | null, options: RecordingWriterOptions) {
+    const { maxSize = DEFAULT_MAX_SIZE } = options;
+    const segmentBytes =
+      options.segmentBytes ?? Math.min(SEGMENT_BYTES, Math.floor(maxSize / SEGMENTS_AT_LEAST));
     this.directory = directory;
     this.#options = options;
     this.#context = encodeContext(options.start, { metrics: options.metrics ?? [] });
     this.#clock = options.clock ?? anchoredClock(takeAnchor());
     this.#flushedAt = this.#clock.now();
-    this.#queue = new LineQueue(files, {
-      segmentBytes: options.segmentBytes ?? SEGMENT_BYTES,
+    this.#fullDisk = new FullDisk(directory, this.#clock);
+    const finished = new FinishedSegments({
+      directory,
+      owner,
+      bytes: Math.max(0, maxSize - UNFINISHED_SEGMENTS * segmentBytes),
+      context: this.#context,
+    });
+    this.#queue = new LineQueue(new SegmentFiles(directory, owner, finished), {
+      segmentBytes,
       header: () =>
         toLine(encodeLogs([{ kind: 'run-start', start: options.start }], this.#context)),
       onRoll: () => this.#stacksInSegment.clear(),
-      onFailure: (cause) => options.onFailure?.(writeError(directory, cause)),
+      onFailure: (cause) => {
+        this.#fullDisk.began(this.dropped);
+        options.onFailure?.(writeError(directory, cause));
+      },
     });
   }
 
@@ -138,7 +164,7 @@ class RecordingWriter implements RecordingSink {
   }
 
   write(observation: Observation): void {
-    if (this.#closed || this.#queue.failed) {
+    if (this.#closed || this.#queue.state !== 'writing') {
       this.#refused++;
       return;
     }
@@ -172,8 +198,9 @@ class RecordingWriter implements RecordingSink {
     }
   }
 
-  flush(): Promise<void> {
+  async flush(): Promise<void> {
     const now = this.#clock.now();
+    if (this.#queue.state === 'paused' && (await this.#fullDisk.mayBeOver())) await this.#resume();
     if (this.#shed > 0) this.#log(this.#shedGap(now));
     this.#shed = 0;
     this.#pointsThisSecond = 0;
@@ -183,7 +210,9 @@ class RecordingWriter implements RecordingSink {
   }
 
   async end(end: RunEnd, findings: readonly Finding[]): Promise<{ readonly dropped: number }> {
-    if (!this.#closed && !this.#queue.failed) {
+    // The end is short: it may fit where no second did.
+    if (!this.#closed && this.#queue.state === 'paused') await this.#resume();
+    if (!this.#closed && this.#queue.state === 'writing') {
       for (const finding of findings) this.#log({ kind: 'finding', finding, at: end.endedAt });
       await this.flush();
       this.#put(encodeRootSpan(end, findings, this.#context), 0);
@@ -202,6 +231,15 @@ class RecordingWriter implements RecordingSink {
     }
     await this.#queue.close();
     return { dropped: this.dropped };
+  }
+
+  async #resume(): Promise<void> {
+    const gap = this.#fullDisk.gap(this.dropped);
+    const isOver = await this.#queue.resume(toLine(encodeLogs([gap], this.#context)));
+    if (!isOver) return this.#fullDisk.goesOn();
+    // What stacks were written may have been among what was lost.
+    this.#stacksInSegment.clear();
+    this.#options.onResume?.(gap);
   }
 
   #log(source: LogSource): void {
@@ -235,8 +273,4 @@ class RecordingWriter implements RecordingSink {
   #put(payload: OtlpPayload, observations: number): void {
     this.#queue.put(toLine(payload), observations);
   }
-}
-
-function toLine(payload: OtlpPayload): Buffer {
-  return Buffer.from(`${JSON.stringify(payload)}\n`);
 }
