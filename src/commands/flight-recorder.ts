@@ -73,6 +73,11 @@ export class FlightRecorder implements Sink {
     this.#ring = new ObservationRing({ span, bytes: setup.ringBytes ?? RING_BYTES });
   }
 
+  /** About what has been kept in memory at most. */
+  get keptBytes(): Bytes {
+    return this.#keptBytes;
+  }
+
   write(observation: Observation): void {
     if (this.#closed) {
       this.#late++;
