@@ -35,6 +35,7 @@ const PROGRAMS = [
     'outcomes',
     'package',
     'permissions',
+    'run',
     'standalone',
     'trees',
   ].map((name) => `test/e2e/${name}.test.ts`),

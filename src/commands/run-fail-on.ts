@@ -57,10 +57,21 @@ function parseOne(word: string): FailOn {
 
 /**
  * Whether one of the findings is meant. A kind and `warning` mean what would make attach exit 1: no notes, nothing inconclusive; `note`
- * means any finding.
+ * means any finding. How the command itself ended (`command` is its pid) is its exit code already: only `process-exit` by name means that.
  */
-export function isRefused(findings: readonly Finding[], failOn: readonly FailOn[]): boolean {
-  return findings.some((finding) => failOn.some((rule) => isMeant(finding, rule)));
+export function isRefused(
+  findings: readonly Finding[],
+  { failOn, command }: { readonly failOn: readonly FailOn[]; readonly command: number },
+): boolean {
+  return findings.some((finding) =>
+    failOn.some(
+      (rule) => isMeant(finding, rule) && !(isEndOf(finding, command) && rule.by !== 'kind'),
+    ),
+  );
+}
+
+function isEndOf({ kind, pid }: Finding, command: number): boolean {
+  return kind === 'process-exit' && pid === command;
 }
 
 function isMeant(finding: Finding, rule: FailOn): boolean {

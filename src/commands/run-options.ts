@@ -70,8 +70,8 @@ export interface RunOptions {
   readonly command: readonly string[];
   /** As attach's, without a target as long as nothing is started; `duration` null: until the command ends. */
   readonly watch: AttachOptions;
-  /** The file that the report goes to; null: stderr. */
-  readonly report: string | null;
+  /** The file that the report goes to, and whether one that is there may be replaced; null: stderr. */
+  readonly report: { readonly path: string; readonly overwrite: boolean } | null;
   /** Asked until it answers with 2xx; null: not. */
   readonly readyUrl: string | null;
   /** Empty: the exit code is the command's whatever was found. */
@@ -93,12 +93,16 @@ export function parseRunOptions(
       'trace run [options] -- python app.py --port 8000',
     );
   }
-  const report = values['report'];
-  const readyUrl = values['ready-url'];
+  const { report, force, 'ready-url': readyUrl } = values;
   const toStderr = typeof report !== 'string';
   const watch = parseAttachOptions(
     // A configured duration is about looking at what runs already.
-    { ...values, duration: values['duration'] ?? '0' },
+    {
+      ...values,
+      duration: values['duration'] ?? '0',
+      // Without a recording it is about the file alone.
+      force: values['no-recording'] === true && !toStderr ? undefined : force,
+    },
     [],
     defaults,
   );
@@ -112,7 +116,7 @@ export function parseRunOptions(
       // A document on stderr is one only where nothing of ours stands beside it.
       quiet: watch.quiet || (toStderr && watch.format === 'json'),
     },
-    report: toStderr ? null : report,
+    report: toStderr ? null : { path: report, overwrite: force === true },
     readyUrl: typeof readyUrl === 'string' ? parseHttpUrl(readyUrl, '--ready-url') : null,
     failOn: parseFailOn([values['fail-on'] ?? []].flat().map(String)),
   };

@@ -1,6 +1,7 @@
 import { get } from 'node:http';
 import { get as getTls } from 'node:https';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { monotonicNow } from '../core/clock.ts';
 import { ATTR, EVENT } from '../core/semconv.ts';
 import { printable } from '../core/text.ts';
 import type { Event, ObserveContext, Ratio, Seconds } from '../core/types.ts';
@@ -17,38 +18,66 @@ const ANSWER_LIMIT: Seconds = 5;
 
 /** Who is told what became of a start. */
 interface ReadinessOptions {
-  /** When the command was started, on the run's monotonic clock. */
+  /** When the command was started, on the monotonic clock. */
   readonly startedAt: Seconds;
   readonly onReady: (after: Seconds) => void;
   /** The run ended first; why it was not ready then, in words. */
   readonly onNever: (why: string) => void;
 }
 
-/** Asks until there is an answer with a 2xx status; yields one event then. */
-export function readiness(url: string, options: ReadinessOptions): Source {
-  return { name: 'readiness', observe: (context) => observe(new URL(url), context, options) };
-}
+/** Asks from now on, whether or not the run has begun, until there is an answer with a 2xx status. */
+export class Readiness implements Source {
+  readonly name = 'readiness';
+  readonly #url: URL;
+  readonly #options: ReadinessOptions;
+  readonly #asking = new AbortController();
+  /** When it was ready, on the monotonic clock; null when the asking was ended. */
+  readonly #ready: Promise<Seconds | null>;
+  #lastAnswer = 'it was never asked';
 
-async function* observe(
-  url: URL,
-  { signal, clock }: ObserveContext,
-  { startedAt, onReady, onNever }: ReadinessOptions,
-): AsyncGenerator<Event> {
-  let answer: string | null = 'it was never asked';
-  while (!signal.aborted) {
-    const now = await ask(url, signal);
-    if (now !== null && signal.aborted) break;
-    answer = now;
-    const after = clock.mono() - startedAt;
-    if (answer === null) {
-      onReady(after);
-      yield readyEvent(clock.now(), { after, url });
+  constructor(url: string, options: ReadinessOptions) {
+    this.#url = new URL(url);
+    this.#options = options;
+    this.#ready = this.#ask();
+  }
+
+  /** One event at most. */
+  async *observe({ signal, clock }: ObserveContext): AsyncGenerator<Event> {
+    const stop = (): void => this.close();
+    if (signal.aborted) stop();
+    else signal.addEventListener('abort', stop, { once: true });
+    const readyAt = await this.#ready;
+    if (readyAt === null) {
+      this.#options.onNever(
+        `${shown(this.#url)} never answered with a 2xx status: ${this.#lastAnswer}`,
+      );
       return;
     }
-    const pause = Math.min(ASK_BOUNDS.most, Math.max(ASK_BOUNDS.least, after * PRECISION));
-    await sleep(pause * 1e3, undefined, { signal }).catch(() => {});
+    const after = readyAt - this.#options.startedAt;
+    yield readyEvent(clock.now() - (clock.mono() - readyAt), { after, url: this.#url });
   }
-  onNever(`${shown(url)} never answered with a 2xx status: ${answer}`);
+
+  /** Asks no more. */
+  close(): void {
+    this.#asking.abort();
+  }
+
+  async #ask(): Promise<Seconds | null> {
+    const { signal } = this.#asking;
+    const { startedAt, onReady } = this.#options;
+    while (!signal.aborted) {
+      const answer = await ask(this.#url, signal);
+      const now = monotonicNow();
+      if (answer === null) {
+        onReady(now - startedAt);
+        return now;
+      }
+      if (!signal.aborted) this.#lastAnswer = answer;
+      const pause = Math.max(ASK_BOUNDS.least, (now - startedAt) * PRECISION);
+      await sleep(Math.min(ASK_BOUNDS.most, pause) * 1e3, undefined, { signal }).catch(() => {});
+    }
+    return null;
+  }
 }
 
 function readyEvent(at: Seconds, { after, url }: { after: Seconds; url: URL }): Event {

@@ -29,8 +29,8 @@ import type { AttachScreen } from './attach-screen.ts';
 import { openTree } from './attach-tree.ts';
 import type { Environment } from './command.ts';
 import type { RunOptions } from './run-options.ts';
-import { readiness } from './run-ready.ts';
-import type { Source, Watched } from './watch.ts';
+import { Readiness } from './run-ready.ts';
+import type { Watched } from './watch.ts';
 
 /** Watching a command from its start to its end: as attach does, with what only its parent knows. */
 
@@ -75,6 +75,7 @@ async function watchIt(command: StartedCommand, context: Context): Promise<reado
   const { options, environment, screen } = context;
   const { pid } = command.target;
   const watchOptions: AttachOptions = { ...options.watch, target: { by: 'pid', pid } };
+  const readiness = openReadiness(command, context);
   await untilRecognised(command);
   const inspector = new NodeInspector(watchOptions, environment, screen);
   try {
@@ -98,7 +99,7 @@ async function watchIt(command: StartedCommand, context: Context): Promise<reado
           verb: 'run',
           name: basename(options.command[0] ?? ''),
           until: limit.reached,
-          sources: readinessOf(command, context),
+          sources: readiness === null ? [] : [readiness],
         },
       );
       return findings;
@@ -108,6 +109,7 @@ async function watchIt(command: StartedCommand, context: Context): Promise<reado
       await plan.sampler?.close();
     }
   } finally {
+    readiness?.close();
     await inspector.close();
   }
 }
@@ -142,16 +144,13 @@ function endOfWatching(
   return { reached: Promise.race([ended, over]), close: () => cancel.abort() };
 }
 
-function readinessOf(command: StartedCommand, { options, screen }: Context): readonly Source[] {
-  const { readyUrl } = options;
-  if (readyUrl === null) return [];
-  return [
-    readiness(readyUrl, {
-      startedAt: command.startedAt,
-      onReady: (after) => screen.note(`ready ${formatSeconds(after)} after its start`),
-      onNever: (why) => screen.problem(why),
-    }),
-  ];
+function openReadiness(command: StartedCommand, { options, screen }: Context): Readiness | null {
+  if (options.readyUrl === null) return null;
+  return new Readiness(options.readyUrl, {
+    startedAt: command.startedAt,
+    onReady: (after) => screen.note(`ready ${formatSeconds(after)} after its start`),
+    onNever: (why) => screen.problem(why),
+  });
 }
 
 /** The process collector of a child of ours: how it ended is known from waiting for it, not from what /proc still shows. */

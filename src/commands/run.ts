@@ -40,14 +40,14 @@ async function run(context: CommandContext): Promise<ExitCode> {
   // After --duration the command goes on, and so do we: somebody waits for its exit code, and signals go through us.
   const end = await command.ended;
   sayWhatIsLeft(command, end, screen);
-  return decide(outcome, end, options.failOn);
+  return decide(outcome, { command, end, failOn: options.failOn });
 }
 
 function openReport(options: RunOptions, environment: Environment): TextOutput {
   const { stderr, cwd } = environment;
   if (options.report === null) return stderr;
-  return openReportFile(resolve(cwd, options.report), {
-    overwrite: options.watch.recording.overwrite,
+  return openReportFile(resolve(cwd, options.report.path), {
+    overwrite: options.report.overwrite,
     onFailure: (why) => stderr.write(`trace: ${why}\n`),
   });
 }
@@ -79,9 +79,16 @@ function sayWhatIsLeft(command: StartedCommand, end: CommandEnd, screen: AttachS
 const LEFT_NAMED = 5;
 
 /** The command's own exit code, unless `--fail-on` decides. */
-function decide(outcome: CommandOutcome, end: CommandEnd, failOn: RunOptions['failOn']): ExitCode {
-  const { failure, findings } = outcome;
+function decide(
+  { failure, findings }: CommandOutcome,
+  {
+    command,
+    end,
+    failOn,
+  }: { command: StartedCommand; end: CommandEnd; failOn: RunOptions['failOn'] },
+): ExitCode {
   // A bug, or a gate that could not be judged: neither may pass for the command's success.
   if (failure !== null && (failOn.length > 0 || !(failure instanceof TraceError))) throw failure;
-  return isRefused(findings, failOn) ? EXIT.finding : exitCodeOf(end);
+  const isFailed = isRefused(findings, { failOn, command: command.target.pid });
+  return isFailed ? EXIT.finding : exitCodeOf(end);
 }
