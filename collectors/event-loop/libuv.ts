@@ -12,6 +12,7 @@ import {
   hasIdleMetrics,
   parseLoopHead,
 } from './libuv-layout.ts';
+import { foreignClock } from './foreign-clock.ts';
 import { LoopProbe } from './loop-probe.ts';
 
 /** Finding the main loop of a Node process by its symbol, and proving that an address holds a libuv loop. */
@@ -32,8 +33,6 @@ export type LoopResult =
  */
 export function openNodeMainLoop(pid: number, memory: ProcessMemory): LoopResult {
   try {
-    const clock = foreignClock(pid);
-    if (clock !== null) return clock;
     const address = symbolAddress(pid);
     if (typeof address !== 'number') return address;
     return openLoopAt(memory, address);
@@ -44,6 +43,8 @@ export function openNodeMainLoop(pid: number, memory: ProcessMemory): LoopResult
 
 /** Proves that `address` holds a libuv loop with an iteration count, by everything that can be checked from outside. Never throws. */
 export function openLoopAt(memory: ProcessMemory, address: number): LoopResult {
+  const clock = foreignClock(memory.pid);
+  if (clock !== null) return refused(clock.reason, clock.remedy);
   const now = monotonicNow();
   const loop = Buffer.allocUnsafe(LOOP_BYTES);
   const fields = Buffer.allocUnsafe(FIELDS_BYTES);
@@ -96,21 +97,6 @@ function symbolAddress(pid: number): number | Extract<LoopResult, { ok: false }>
   return refused(
     `the executable has no symbol ${DEFAULT_LOOP} (stripped, or linked to a stripped libuv)`,
     'Use a build with symbols, such as those of nodejs.org.',
-  );
-}
-
-/** libuv's stamps are compared with our clock, which a time namespace shifts. */
-function foreignClock(pid: number): Extract<LoopResult, { ok: false }> | null {
-  let theirs: string;
-  try {
-    theirs = readlinkSync(`/proc/${pid}/ns/time`);
-    if (theirs === readlinkSync('/proc/self/ns/time')) return null;
-  } catch {
-    return null; // no time namespaces before Linux 5.6
-  }
-  return refused(
-    `its monotonic clock is shifted (${theirs})`,
-    'Run trace inside the same time namespace.',
   );
 }
 

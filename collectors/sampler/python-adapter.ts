@@ -1,6 +1,7 @@
 import { monotonicNow } from '../../src/core/clock.ts';
 import type { Frame, Seconds } from '../../src/core/types.ts';
 import { ProcessMemory, readMaps } from '../../src/platform/memory.ts';
+import { foreignClock } from '../event-loop/foreign-clock.ts';
 import { openPython, type PythonReader } from '../python/reader.ts';
 import { AsyncioWatch } from './asyncio-watch.ts';
 import { LibuvWatch } from './libuv-watch.ts';
@@ -101,7 +102,8 @@ class PythonAdapter implements RuntimeAdapter {
 
   get missing(): string {
     return this.#hasUvloop
-      ? 'uvloop is loaded, but no running loop of it was found yet'
+      ? (foreignClock(this.#plan.pid)?.reason ??
+          'uvloop is loaded, but no running loop of it was found yet')
       : this.#look.isUnderWay
         ? 'it has so many threads that they are still being gone through for an event loop'
         : 'no asyncio or uvloop event loop runs in it';
