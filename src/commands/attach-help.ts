@@ -31,8 +31,8 @@ Target:
       --subprocesses         watch the processes that the target started, too,
                              as they come and go: up to 64. Without asking for
                              servers known to spread over several (vLLM, SGLang,
-                             Dynamo, TGI, gunicorn, uvicorn --workers, Node's
-                             cluster, ...)
+                             Dynamo, TGI, gunicorn, uvicorn with workers,
+                             Node's cluster, ...)
       --no-subprocesses      never
 
 Watching:
@@ -78,6 +78,8 @@ Recording:
   -o, --output <folder>      where to (default .tracewright/<utc>-attach-<pid>)
       --force                replace the recording that <folder> holds
       --no-recording         keep nothing on disk
+      --max-size <size>      keep the recording below it by thinning out what is
+                             old, extremes kept (default 512MiB)
       --raw                  store each reading of the loop too; large, meant
                              for checking trace itself
 

@@ -24,6 +24,7 @@ describe('trace attach', () => {
       format: 'text',
       inspect: null,
       maxPause: null,
+      subprocesses: null,
       requireStacks: false,
       exitZero: false,
       progress: true,
@@ -40,11 +41,19 @@ describe('trace attach', () => {
     expect(options('').target).toEqual({ by: 'list' });
   });
 
-  it('refuses two targets', () => {
-    expect(() => options('7 8')).toThrow('one process at a time, got pids 7, 8');
-    expect(() => options('7 -p 8')).toThrow('one process at a time');
+  it('takes several targets by their pids, or all that match', () => {
+    expect(options('7 8 -p 9 -p 7').target).toEqual({ by: 'pid', pid: 7, others: [8, 9] });
+    expect(options('--match x --all').target).toEqual({ by: 'match', pattern: 'x', all: true });
+    expect(() => options('7 --all')).toThrow('--all needs --match');
     expect(() => options('7 --match x')).toThrow('pid 7 and --match contradict each other');
     expect(() => options('--match=')).toThrow('--match needs a pattern');
+  });
+
+  it('follows children where it is told to, or where the target is known to have some', () => {
+    expect(options('7').subprocesses).toBeNull();
+    expect(options('7 --subprocesses').subprocesses).toBe(true);
+    expect(options('7 --no-subprocesses').subprocesses).toBe(false);
+    expect(() => options('7 --subprocesses --no-subprocesses')).toThrow('contradict each other');
   });
 
   it('opens an inspector only when asked to, with or without a value', () => {
