@@ -1,10 +1,10 @@
 import { usageError } from '../core/errors.ts';
 import { parsePid } from '../core/pid.ts';
 import { printable } from '../core/text.ts';
-import type { Seconds } from '../core/types.ts';
+import type { Bytes, Seconds } from '../core/types.ts';
 import { attachHelp } from './attach-help.ts';
 import { COMMON_OPTIONS, type OptionTable, type OptionValues, type Usage } from './command.ts';
-import { parseChoice, parseDuration, parseHttpUrl, writeDuration } from './parse.ts';
+import { parseChoice, parseDuration, parseHttpUrl, parseSize, writeDuration } from './parse.ts';
 import {
   belowTriggers,
   parseTriggerOptions,
@@ -23,6 +23,8 @@ const DURATION_BOUNDS = { least: 1, most: 24 * 86_400 } as const;
 export const DEFAULT_LAG_THRESHOLD: Seconds = 0.05;
 /** Below 5 ms the sampling period (a quarter of it) would cost more than a twentieth of a core. */
 const LAG_BOUNDS = { least: 0.005, most: 10 } as const;
+/** In less a recording has hardly a few minutes before it is thinned out. */
+const SIZE_BOUNDS = { least: 16 * 2 ** 20, most: 2 ** 40 } as const;
 /** V8 was measured to need a second for a heap of 380 MB. */
 const PAUSE_BOUNDS = { least: 0, most: 60 } as const;
 
@@ -38,6 +40,7 @@ const OPTIONS = {
   force: { type: 'boolean' },
   'no-recording': { type: 'boolean' },
   raw: { type: 'boolean' },
+  'max-size': { type: 'string' },
   format: { type: 'string', short: 'f' },
   json: { type: 'boolean' },
   'no-progress': { type: 'boolean' },
@@ -109,6 +112,8 @@ export interface AttachOptions {
     readonly overwrite: boolean;
     /** Whether each single reading is stored too. */
     readonly raw: boolean;
+    /** The most it may take on disk; the writer's own limit where nothing was said. */
+    readonly maxSize?: Bytes;
   };
   readonly otlp: {
     readonly enabled: boolean;
@@ -143,7 +148,7 @@ export function parseAttachOptions(
   const endpoint = text('otlp-endpoint') ?? defaults.otlpEndpoint ?? null;
   const protocol = text('otlp-protocol');
   if (isSet('no-recording')) {
-    for (const flag of ['output', 'raw', 'force']) {
+    for (const flag of ['output', 'raw', 'max-size', 'force']) {
       if (values[flag] !== undefined) throw contradiction('--no-recording', `--${flag}`);
     }
   }
@@ -165,6 +170,7 @@ export function parseAttachOptions(
       parent: defaults.output ?? null,
       overwrite: isSet('force'),
       raw: isSet('raw'),
+      ...chooseMaxSize(text('max-size')),
     },
     otlp: {
       // Naming a protocol asks for sending as naming an endpoint does.
@@ -193,6 +199,12 @@ function chooseInspect(
   if (text === undefined) return null;
   if (chooseMaxPause(maxPause) === 0) throw contradiction('--inspect', '--max-pause 0');
   return parseChoice<'open' | 'force'>(text, ['open', 'force'], '--inspect');
+}
+
+function chooseMaxSize(text: string | undefined): { readonly maxSize?: Bytes } {
+  return text === undefined
+    ? {}
+    : { maxSize: parseSize(text, { flag: '--max-size', ...SIZE_BOUNDS }) };
 }
 
 function chooseMaxPause(text: string | undefined): Seconds | null {

@@ -1,8 +1,11 @@
 import { usageError, type TraceError } from '../core/errors.ts';
 import { printable } from '../core/text.ts';
-import type { Seconds } from '../core/types.ts';
+import type { Bytes, Seconds } from '../core/types.ts';
+import { factorOf } from '../core/comparison.ts';
 
-const UNIT_SECONDS = { ms: 0.001, s: 1, m: 60, min: 60, h: 3600 } as const;
+const MIB: Bytes = 2 ** 20;
+const GIB: Bytes = 2 ** 30;
+const UNIT_SECONDS = { ms: 0.001, s: 1, m: 60, min: 60, h: 3600, d: 86_400 } as const;
 
 /** A unit a duration may be written in. */
 export type DurationUnit = keyof typeof UNIT_SECONDS;
@@ -76,6 +79,16 @@ function within(value: number, text: string, { flag, least, most }: NumberRule):
 
 function fail(flag: string, text: string, expected: string): never {
   throw invalidValue(flag, text, expected);
+}
+
+/** `512MiB`: a size within the rule's bounds. */
+export function parseSize(text: string, { flag, least, most }: NumberRule): Bytes {
+  const [, digits, unit = ''] = /^(\d{1,12}(?:\.\d{1,6})?)\s?([a-zA-Z]*)$/.exec(text.trim()) ?? [];
+  const expected = 'a size such as 512MiB or 2GiB';
+  if (digits === undefined) throw invalidValue(flag, text, expected);
+  const size = Number(digits) * factorOf(unit, 'By', () => invalidValue(flag, text, expected));
+  if (size >= least && size <= most) return size;
+  throw invalidValue(flag, text, `a size from ${least / MIB}MiB to ${most / GIB}GiB`);
 }
 
 /** An http or https URL, as given (exporters append their own path). */

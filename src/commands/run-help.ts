@@ -47,6 +47,8 @@ Recording:
       --force                replace the recording that <folder> holds, and the
                              file of --report
       --no-recording         keep nothing on disk
+      --max-size <size>      keep the recording below it by thinning out what is
+                             old, extremes kept (default 512MiB)
       --raw                  store each reading of the loop too; large, meant
                              for checking trace itself
 

@@ -25,6 +25,7 @@ const SHARED = [
   'force',
   'no-recording',
   'raw',
+  'max-size',
   'otel',
   'otlp-endpoint',
   'otlp-protocol',

@@ -96,7 +96,7 @@ async function openDisk(
   start: RunStart,
   { recording, name, environment, screen, clock, metrics = [] }: Setup,
 ): Promise<RecordingSink | null> {
-  const { path, parent, overwrite, raw } = recording;
+  const { path, parent, overwrite, raw, maxSize } = recording;
   const usual = defaultRecordingDirectory({
     verb: start.command,
     target: name,
@@ -116,9 +116,12 @@ async function openDisk(
       env: environment.env,
       ifExists: path === null ? 'suffix' : 'fail',
       raw,
+      ...(maxSize === undefined ? {} : { maxSize }),
       metrics,
       clock,
       onFailure: (error) => screen.recordingFailure(`the recording stopped: ${error.message}`),
+      onResume: ({ from, to }) =>
+        screen.problem(`the recording goes on; it lacks ${(to - from).toFixed(0)} s`),
     });
   } catch (error) {
     // A folder the user named must work; the default one is a courtesy that a full or read-only disk may refuse.

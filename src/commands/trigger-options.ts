@@ -52,7 +52,7 @@ export function parseTriggerOptions(values: OptionValues): TriggerOptions | null
       "Give --trigger too, for example --trigger 'delay>200ms'.",
     );
   }
-  for (const flag of ['no-recording', 'force', 'raw']) {
+  for (const flag of ['no-recording', 'force', 'raw', 'max-size']) {
     if (values[flag] === undefined) continue;
     throw usageError(
       `--trigger and --${flag} contradict each other`,

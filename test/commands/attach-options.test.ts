@@ -56,6 +56,12 @@ describe('trace attach', () => {
     expect(() => options('7 --subprocesses --no-subprocesses')).toThrow('contradict each other');
   });
 
+  it('keeps a recording below a size', () => {
+    expect(options('7 --max-size 1GiB').recording.maxSize).toBe(2 ** 30);
+    expect(() => options('7 --max-size 1MiB')).toThrow('a size from 16MiB to 1024GiB');
+    expect(() => options('7 --max-size 1GiB --no-recording')).toThrow('contradict');
+  });
+
   it('opens an inspector only when asked to, with or without a value', () => {
     expect(options('--inspect 7')).toMatchObject({
       inspect: 'open',

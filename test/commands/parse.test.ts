@@ -3,6 +3,7 @@ import {
   parseChoice,
   parseDuration,
   parseHttpUrl,
+  parseSize,
   writeDuration,
 } from '../../src/commands/parse.ts';
 
@@ -15,6 +16,7 @@ describe('parseDuration', () => {
     ['2m', 120],
     ['2min', 120],
     ['1.5h', 5400],
+    ['1d', 86_400],
     ['500ms', 0.5],
     ['.5s', 0.5],
     [' 3 s ', 3],
@@ -75,5 +77,24 @@ describe('parseChoice', () => {
     expect(() => parseChoice('yaml', ['text', 'json'], '-f')).toThrow(
       "-f takes text or json, got 'yaml'",
     );
+  });
+});
+
+describe('parseSize', () => {
+  const sizes = { flag: '--max-size', least: 2 ** 20, most: 2 ** 40 } as const;
+
+  it('takes binary and decimal units, as --trigger does', () => {
+    expect(parseSize('512MiB', sizes)).toBe(512 * 2 ** 20);
+    expect(parseSize('1.5 GB', sizes)).toBe(1.5e9);
+  });
+
+  it.each(['', '512', '-1GiB', '1gib', 'GiB', '1GiB2'])('refuses %j and shows it', (text) => {
+    expect(() => parseSize(text, sizes)).toThrow(
+      `--max-size takes a size such as 512MiB or 2GiB, got '${text}'`,
+    );
+  });
+
+  it('names its bounds when they are passed', () => {
+    expect(() => parseSize('1kB', sizes)).toThrow('a size from 1MiB to 1024GiB');
   });
 });
