@@ -32,6 +32,10 @@ const RING_BYTES: Bytes = 32 * 1024 * 1024;
 const LATE_SPANS: Seconds = 12;
 /** As many as one process's sampler tells apart. */
 const STACKS_KNOWN = 20_000;
+/** Events that a report lists, also where the disk took none of them. */
+const EVENTS_LISTED = 10_000;
+/** With a disk that stays full each event has trouble of its own. */
+const PROBLEMS_SAID = 20;
 /** A condition whose metric was not seen by then is said to be idle: every collector reads once a second. */
 const SILENT_AFTER: Seconds = 10;
 
@@ -61,6 +65,8 @@ export class FlightRecorder implements Sink {
   #window: FlightWindow | null = null;
   #quietUntil: Seconds = Number.NEGATIVE_INFINITY;
   #notWritten = 0;
+  /** Events that the disk did not take. */
+  #unrecorded = 0;
   #keptBytes: Bytes = 0;
   #firstAt: Seconds | null = null;
   #closed = false;
@@ -139,7 +145,8 @@ export class FlightRecorder implements Sink {
     }
     const { trigger } = this.#setup;
     const number = this.#ended.length + 1;
-    if (number > trigger.most || firing.at < this.#quietUntil) {
+    const isFull = number > EVENTS_LISTED || number - this.#unrecorded > trigger.most;
+    if (isFull || firing.at < this.#quietUntil) {
       this.#notWritten++;
       return;
     }
@@ -233,15 +240,17 @@ export class FlightRecorder implements Sink {
     const { recording } = event;
     const where = recording === null ? 'not recorded' : `→ ${printable(recording, 4096)}`;
     this.#setup.onNote(`${firingText(event)}  ${where}`);
-    if (event.number === this.#setup.trigger.most)
+    // What the disk did not take counts for nothing: there may be room again later.
+    if (recording === null) this.#unrecorded++;
+    else if (event.number - this.#unrecorded === this.#setup.trigger.most)
       this.#setup.onNote(
-        `that was the last recording that --trigger-max ${event.number} allows; what fires from now on is counted`,
+        `that was the last recording that --trigger-max ${this.#setup.trigger.most} allows; what fires from now on is counted`,
       );
   }
 
   /** One trouble that comes with each event is said once. */
   #problem(text: string): void {
-    if (this.#said.has(text)) return;
+    if (this.#said.has(text) || this.#said.size >= PROBLEMS_SAID) return;
     this.#said.add(text);
     this.#setup.onProblem(text);
   }

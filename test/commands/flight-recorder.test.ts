@@ -1,7 +1,7 @@
 import { mkdtempSync, readdirSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterAll, afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { afterAll, afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { FlightRecorder } from '../../src/commands/flight-recorder.ts';
 import { parseTrigger } from '../../src/commands/trigger-parse.ts';
 import { fakeClock } from '../../src/core/clock.ts';
@@ -287,6 +287,25 @@ describe('trouble', () => {
     expect(flight.events[0]?.findings).toEqual(['F1']);
     expect(problems).toEqual(['event 1 is not recorded: the disk is full']);
     expect((await stored(2)).end).not.toBeNull();
+  });
+
+  it('with the disk does not use up what may be written once there is room again', async () => {
+    open({ before: 2, after: 2, most: 2, failing: [1, 2] });
+    for (const [events, at] of [5, 15, 25, 35].entries()) {
+      recorder.write(block(at, 0.3));
+      recorder.write(rss(at + 3));
+      // Each is announced when the disk has answered.
+      await vi.waitFor(() => expect(notes.length).toBeGreaterThan(events));
+    }
+    recorder.write(block(45, 0.3));
+    const flight = await finish();
+    expect(flight.events.map(({ recording }) => recording !== null)).toEqual([
+      false,
+      false,
+      true,
+      true,
+    ]);
+    expect(flight.notWritten).toBe(1);
   });
 
   it('of being stopped in the middle leaves a complete recording of what there is', async () => {
