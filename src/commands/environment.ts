@@ -34,8 +34,9 @@ function textOutput(stream: NodeJS.WriteStream): TextOutput {
 function onStopSignal(stop: (signal: StopSignal) => void): () => void {
   const handlers = (['SIGINT', 'SIGTERM', 'SIGHUP'] as const).map((signal) => {
     const handler = () => {
-      release();
+      // Who listens to the next one is there before we let go: in between, a signal would have its default action and end trace.
       stop(signal === 'SIGINT' ? 'SIGINT' : 'SIGTERM');
+      release();
     };
     process.on(signal, handler);
     return { signal, handler };

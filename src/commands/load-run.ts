@@ -216,8 +216,8 @@ function stopWith({ stops, context }: Run, running: RunningLoad): () => void {
   let again = () => {};
   const first = stops.listen(() => {
     running.stop();
-    context.screen.note('stopping: waiting for the requests under way; Ctrl-C again ends at once');
     again = context.environment.onStop(() => running.stop());
+    context.screen.note('stopping: waiting for the requests under way; Ctrl-C again ends at once');
   });
   return () => {
     first();
