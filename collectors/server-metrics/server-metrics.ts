@@ -1,20 +1,21 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { engineOf } from '../../src/core/semconv-server.ts';
+import { SERVER_EVENT } from '../../src/core/semconv-server.ts';
 import { GENAI } from '../../src/core/semconv-genai.ts';
 import type {
   Attributes,
   Availability,
   Collector,
   EndpointTarget,
+  Event,
   Gap,
   Metric,
   Observation,
   ObserveContext,
   Seconds,
 } from '../../src/core/types.ts';
-import { type Page, parsePage } from '../../src/platform/prometheus.ts';
+import { type Page, PageMemory, parsePage } from '../../src/platform/prometheus.ts';
 import { type PageAnswer, PageSource } from './fetch-page.ts';
-import { PageReadings, metricsOf } from './page-samples.ts';
+import { PageReadings, metricsOf, serversOf } from './page-samples.ts';
 
 /** Reads a server's Prometheus page while something else happens to it. */
 
@@ -33,6 +34,7 @@ export class ServerMetrics implements Collector<EndpointTarget> {
   readonly name: string = NAME;
   readonly #every: Seconds;
   readonly #limit: Seconds;
+  readonly #memory = new PageMemory();
   #before: Page | null = null;
   #source: PageSource | null = null;
 
@@ -48,13 +50,13 @@ export class ServerMetrics implements Collector<EndpointTarget> {
 
   /** The engine that publishes the page, as `gen_ai.provider.name` has it; null when it was not recognised. */
   get engine(): string | null {
-    return engineOf(this.#before?.samples.map(({ name }) => name) ?? [])?.engine ?? null;
+    return this.#before === null ? null : (serversOf(this.#before)[0]?.engine ?? null);
   }
 
   async probe({ url }: EndpointTarget): Promise<Availability> {
     this.#source ??= new PageSource(url);
     const answer = await this.#source.read(this.#limit);
-    const page = pageOf(answer);
+    const page = this.#pageOf(answer);
     if (page.ok) this.#before = page.page;
     if (page.ok) return { available: true, detail: `${page.page.samples.length} series` };
     return { available: false, reason: page.why, remedy: null };
@@ -74,11 +76,12 @@ export class ServerMetrics implements Collector<EndpointTarget> {
       const isLast = signal.aborted;
       due = Math.max(due + this.#every, clock.mono());
       const from = clock.now();
-      const page = pageOf(await source.read(this.#limit));
+      const page = this.#pageOf(await source.read(this.#limit));
       if (page.ok) {
         if (missing !== null) yield { ...missing, to: from };
         missing = null;
         yield* readings.samples(page.page, clock.now(), isLast);
+        if (readings.restarted) yield restart(clock.now(), url);
       } else {
         const reason = page.late ? 'late' : 'failed';
         missing ??= { kind: 'gap', from, collector: NAME, reason, detail: page.why };
@@ -93,19 +96,25 @@ export class ServerMetrics implements Collector<EndpointTarget> {
     }
     source.close();
   }
+
+  /** An answer that holds not one sample is no page, whatever its status. */
+  #pageOf(answer: PageAnswer): Read {
+    if (!answer.ok) return answer;
+    const page = parsePage(answer.text, this.#memory);
+    return page.samples.length > 0
+      ? { ok: true, page }
+      : { ok: false, late: false, why: 'the page holds no metrics in a format of Prometheus' };
+  }
 }
 
 type Read =
   | { readonly ok: true; readonly page: Page }
   | { readonly ok: false; readonly late: boolean; readonly why: string };
 
-/** An answer that holds not one sample is no page, whatever its status. */
-function pageOf(answer: PageAnswer): Read {
-  if (!answer.ok) return answer;
-  const page = parsePage(answer.text);
-  return page.samples.length > 0
-    ? { ok: true, page }
-    : { ok: false, late: false, why: 'the page holds no metrics in a format of Prometheus' };
+function restart(at: Seconds, url: string): Event {
+  const body = 'counters of the server began anew: it was restarted, or a part of it';
+  const attributes = serverAttributes(url);
+  return { kind: 'event', at, name: SERVER_EVENT.restart, severity: 'warn', body, attributes };
 }
 
 function serverAttributes(url: string): Attributes {

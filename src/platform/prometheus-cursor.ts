@@ -31,6 +31,11 @@ export class LineCursor {
     return this.#match(WORD);
   }
 
+  /** All that was read so far. */
+  before(): string {
+    return this.#line.slice(0, this.#at);
+  }
+
   /** All up to the next space. */
   token(): string {
     this.spaces();

@@ -14,6 +14,9 @@ const FAMILIES_LIMIT = 5_000;
 const LABELS_LIMIT = 64;
 const NAME_LIMIT = 200;
 const VALUE_LIMIT = 400;
+/** Of name and labels together. */
+const SERIES_LIMIT = 2000;
+const SPACE = 0x20;
 
 export type FamilyType =
   | 'counter'
@@ -52,6 +55,8 @@ export interface PageSample {
   readonly family: string;
   readonly labels: Readonly<Record<string, string>>;
   readonly value: number;
+  /** Name and labels as the page writes them: the same from page to page of one server. */
+  readonly series: string;
 }
 
 export interface Page {
@@ -65,10 +70,10 @@ export interface Page {
 
 const SUFFIXES = ['_total', '_bucket', '_count', '_sum', '_created', '_info', '_gsum', '_gcount'];
 
-/** Reads a page. Total: it never throws. */
-export function parsePage(text: string): Page {
-  const families = new Map<string, { type: FamilyType; help: string; unit: string }>();
-  const samples: PageSample[] = [];
+/** Reads a page. Total: it never throws. `memory` makes the second page of a server cost a third of the first. */
+export function parsePage(text: string, memory: PageMemory = new PageMemory()): Page {
+  const families = new Map<string, Description>();
+  const read: Omit<PageSample, 'family'>[] = [];
   let unreadable = 0;
   let dropped = 0;
   for (const line of linesOf(text)) {
@@ -77,13 +82,29 @@ export function parsePage(text: string): Page {
       describe(line, families);
       continue;
     }
-    const sample = parseSample(line);
+    const sample = parsePlain(line, memory) ?? parseSample(line);
     if (sample === null) unreadable++;
-    else if (samples.length >= SAMPLES_LIMIT) dropped++;
-    else samples.push({ ...sample, family: familyOf(sample.name, families) });
+    else if (read.length >= SAMPLES_LIMIT) dropped++;
+    else read.push(sample);
   }
   const named = [...families].map(([name, family]) => [name, { name, ...family }] as const);
-  return { families: new Map(named), samples, unreadable, dropped };
+  return { families: new Map(named), samples: withFamilies(read, families), unreadable, dropped };
+}
+
+function withFamilies(
+  read: readonly Omit<PageSample, 'family'>[],
+  families: ReadonlyMap<string, Description>,
+): readonly PageSample[] {
+  // A page of 10,000 series has a few hundred names.
+  const known = new Map<string, string>();
+  return read.map(({ name, labels, value, series }) => {
+    let family = known.get(name);
+    if (family === undefined) {
+      family = familyOf(name, families);
+      known.set(name, family);
+    }
+    return { name, family, labels, value, series };
+  });
 }
 
 /** Lines that hold something, without their line feed and the spaces around. */
@@ -97,6 +118,7 @@ function* linesOf(text: string): Generator<string> {
   }
 }
 
+type Labels = PageSample['labels'];
 type Description = { type: FamilyType; help: string; unit: string };
 
 /** `# TYPE name counter`, `# HELP name text`, `# UNIT name seconds`; any other comment says nothing. */
@@ -127,6 +149,79 @@ function familyOf(name: string, families: ReadonlyMap<string, Description>): str
   return name;
 }
 
+/** What a page says before the value. */
+interface Head {
+  readonly name: string;
+  readonly labels: Labels;
+}
+
+/** Of the pages of one server: what was read of a series once need not be read again. */
+export class PageMemory {
+  readonly #heads = new Map<string, Head | null>();
+  // Histograms repeat their labels from name to name.
+  readonly #blocks = new Map<string, Labels | null>();
+
+  /** Null for what is not written plainly: `parseSample` reads that. */
+  headOf(series: string): Head | null {
+    let head = this.#heads.get(series);
+    if (head === undefined) {
+      if (this.#heads.size >= SAMPLES_LIMIT) this.#forget();
+      head = this.#read(series);
+      this.#heads.set(series, head);
+    }
+    return head;
+  }
+
+  #read(series: string): Head | null {
+    const [, name, block = ''] = PLAIN_HEAD.exec(series) ?? [];
+    if (name === undefined) return null;
+    let labels = this.#blocks.get(block);
+    if (labels === undefined) {
+      labels = plainLabels(block);
+      this.#blocks.set(block, labels);
+    }
+    return labels === null ? null : { name, labels };
+  }
+
+  #forget(): void {
+    this.#heads.clear();
+    this.#blocks.clear();
+  }
+}
+
+const PLAIN_HEAD = /^([A-Za-z_:][\w:.]{0,199})(?:\{([^}\\]*)\})?$/;
+const PLAIN_NUMBER = /^[-+\d.eE]+$/;
+const PLAIN_LABEL = /([A-Za-z_]\w{0,199})="([^"\\]{0,400})"(?:,|$)/y;
+
+/**
+ * Nearly every line that a server writes: no escapes, no timestamp, one space. Null for all others, which `parseSample` reads. Measured: a tenth
+ * of the time of reading character by character (docs/decisions/0011).
+ */
+function parsePlain(line: string, memory: PageMemory): Omit<PageSample, 'family'> | null {
+  const open = line.indexOf('{');
+  const end = open === -1 ? line.indexOf(' ') : line.indexOf('}', open) + 1;
+  if (end < 1 || end > SERIES_LIMIT || line.charCodeAt(end) !== SPACE) return null;
+  const number = line.slice(end + 1);
+  if (!PLAIN_NUMBER.test(number)) return null;
+  const series = line.slice(0, end);
+  const head = memory.headOf(series);
+  const value = Number(number);
+  if (head === null || Number.isNaN(value)) return null;
+  return { name: head.name, labels: head.labels, value, series };
+}
+
+function plainLabels(block: string): Labels | null {
+  const labels: [string, string][] = [];
+  PLAIN_LABEL.lastIndex = 0;
+  while (PLAIN_LABEL.lastIndex < block.length) {
+    const [, name, value] = PLAIN_LABEL.exec(block) ?? [];
+    // A failed match begins anew at 0.
+    if (name === undefined || value === undefined || labels.length >= LABELS_LIMIT) return null;
+    labels.push([name, value]);
+  }
+  return Object.fromEntries(labels);
+}
+
 /** `name{label="value",…} value [timestamp] [# exemplar]`; null for anything else. */
 function parseSample(line: string): Omit<PageSample, 'family'> | null {
   const cursor = new LineCursor(line);
@@ -154,9 +249,10 @@ function parseSample(line: string): Omit<PageSample, 'family'> | null {
       if (!cursor.take(',') && !cursor.sees('}')) return null;
     }
   }
+  const series = cursor.before().slice(0, SERIES_LIMIT);
   const value = valueOf(cursor.token());
   if (name === '' || name.length > NAME_LIMIT || value === null) return null;
-  return { name, labels: Object.fromEntries(labels), value };
+  return { name, labels: Object.fromEntries(labels), value, series };
 }
 
 /** As Go's ParseFloat, which Prometheus uses, reads what servers write; null for no number. */

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { parsePage } from '../../src/platform/prometheus.ts';
+import { PageMemory, parsePage } from '../../src/platform/prometheus.ts';
 import { random } from '../recording/observations.ts';
 
 /** vLLM's page, cut. */
@@ -35,6 +35,7 @@ describe('a page', () => {
       family: 'vllm:num_requests_running',
       labels: { engine: '0', model_name: 'tiny' },
       value: 3,
+      series: 'vllm:num_requests_running{engine="0",model_name="tiny"}',
     });
     expect(page.samples[4]).toMatchObject({
       name: 'vllm:time_to_first_token_seconds_bucket',
@@ -110,6 +111,7 @@ describe('a line', () => {
       family: 'my.metric',
       labels: { 'a b': 'c' },
       value: 2,
+      series: '{"my.metric","a b"="c"}',
     });
   });
 
@@ -134,6 +136,39 @@ describe('a line', () => {
   it('with a label named __proto__ has a label, no other prototype', () => {
     const labels = sample('m{__proto__="x"} 1')?.labels;
     expect(Object.keys(labels ?? {})).toEqual(['__proto__']);
+  });
+});
+
+describe('the plain lines that are read quickly', () => {
+  it.each([
+    'm 1',
+    'vllm:x{engine="0",le="+Inf"} 7.0',
+    'm{a="b",} 7',
+    'm{a="} 5 "} 1',
+    'm{a="b"c="d"} 1',
+    'm{,} 1',
+    'm{a="b",,} 1',
+    'm{} 1e5',
+    'm{a="b"} 1e',
+    'm{a="b"} +-1',
+    'm{a="b"} .',
+    'm{a="x{y"} 3',
+    'm{__proto__="x"} 1',
+    `m{a="${'x'.repeat(500)}"} 1`,
+    `${'m'.repeat(300)} 1`,
+  ])('%j says the same with spaces that are not plain', (line) => {
+    const read = (text: string) =>
+      parsePage(text).samples.map(({ name, labels, value }) => ({ name, labels, value }));
+    expect(read(line)).toEqual(read(line.replace(/ (?=[^ ]*$)/, '\t ')));
+  });
+
+  it('are the same with the memory of an earlier page, which has an end', () => {
+    const memory = new PageMemory();
+    for (let nth = 0; nth < 3; nth++) {
+      expect(parsePage(VLLM, memory).samples).toEqual(parsePage(VLLM).samples);
+      const many = Array.from({ length: 30_000 }, (_, i) => `n{i="${nth * 30_000 + i}"} 1`);
+      expect(parsePage(many.join('\n'), memory).samples).toHaveLength(30_000);
+    }
   });
 });
 

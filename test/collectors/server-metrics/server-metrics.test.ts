@@ -72,13 +72,35 @@ it('records the series of a page under their own names, with labels and server',
   expect(of(seen, 'lost')).toEqual([]);
 });
 
-it('says what every engine says under one name: sums, and the fullest cache', async () => {
+it('says what every server says under one name, for each of its engines', async () => {
   const server = await serve(() => ({ page: page(3, 40) }));
   const seen = await observe(server, { until: 2 });
-  expect(of(seen, 'tracewright.server.requests.running')[0]?.value).toBe(4);
-  expect(of(seen, 'tracewright.server.tokens.output')[0]?.value).toBe(40);
-  expect(of(seen, 'tracewright.server.kv_cache.utilization')[0]?.value).toBe(0.5);
+  const first = (metric: string) =>
+    of(seen, `tracewright.server.${metric}`)
+      .slice(0, 2)
+      .map(({ attributes, value }) => [attributes?.['tracewright.server.engine'], value]);
+  expect(first('requests.running')).toEqual([
+    ['0', 3],
+    ['1', 1],
+  ]);
+  expect(first('kv_cache.utilization')).toEqual([
+    ['0', 0.25],
+    ['1', 0.5],
+  ]);
+  const [tokens] = of(seen, 'tracewright.server.tokens.output');
+  expect(tokens).toMatchObject({
+    value: 40,
+    attributes: { 'tracewright.server.software': 'vllm' },
+  });
   expect(of(seen, 'tracewright.server.requests.waiting')).toEqual([]);
+});
+
+it('says when the server began anew: a counter stands below where it stood', async () => {
+  const server = await serve((nth) => ({ page: page(1, nth < 3 ? 500 + nth : nth) }));
+  const seen = await observe(server, { until: 6 });
+  expect(seen.filter((one) => one.kind === 'event').map(({ name }) => name)).toEqual([
+    'tracewright.server.restart',
+  ]);
 });
 
 it('leaves out counters that stand still, but for the first and the last page', async () => {
