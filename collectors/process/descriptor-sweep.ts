@@ -67,7 +67,8 @@ export class DescriptorSweep {
     this.#spent += ended - began;
     if (isComplete) {
       this.#notBefore = ended + Math.min(LONGEST_PAUSE, this.#spent * PAUSE_FACTOR);
-      this.#due = ended + LONGEST_PAUSE;
+      // At the same moments for all processes, which then share one reading of the table of sockets.
+      this.#due = (Math.floor(ended / LONGEST_PAUSE) + 1) * LONGEST_PAUSE;
     }
     return reading;
   }

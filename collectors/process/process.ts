@@ -15,6 +15,7 @@ import { kernelVerdict } from '../../src/platform/kernel-log.ts';
 import { judgeAccess } from '../../src/platform/permission.ts';
 import { uptime } from '../../src/platform/proc.ts';
 import { isSameProcess } from '../../src/platform/target.ts';
+import { untilMoment } from './common-moment.ts';
 import { type ProcessEnd, ProcessReader } from './readings.ts';
 import { PROCESS_METRICS, type TimedReading, samplesOf } from './samples.ts';
 
@@ -71,7 +72,6 @@ async function* observe(
 ): AsyncGenerator<Observation> {
   const reader = new ProcessReader(target);
   let last: TimedReading | null = null;
-  let due = clock.mono();
   let noted = false;
   try {
     while (!signal.aborted || isWorthAnother(last, clock.now())) {
@@ -93,23 +93,21 @@ async function* observe(
       }
       last = { at, reading };
       if (signal.aborted) return;
-      due = nextDue(due, clock.mono(), interval);
-      await pause(due - clock.mono(), signal);
+      const now = clock.mono();
+      await untilMoment(nextDue(now, interval), { now, signal });
     }
   } finally {
     reader.close();
   }
 }
 
-/** On the grid that the first reading set; what was missed is not made up for. */
-function nextDue(due: Seconds, now: Seconds, interval: Seconds): Seconds {
-  const missed = Math.max(0, Math.floor((now - due) / interval));
-  return due + (missed + 1) * interval;
-}
-
-/** Ends early, without complaint, when the signal does. */
-async function pause(duration: Seconds, signal: AbortSignal): Promise<void> {
-  await sleep(Math.max(0, duration * 1e3), undefined, { signal }).catch(() => undefined);
+/**
+ * The next point of a grid that all processes share, so that trace wakes up once for all of them. What was missed is not made up for, and
+ * the first reading is followed by one that is half an interval away at least.
+ */
+function nextDue(now: Seconds, interval: Seconds): Seconds {
+  const next = (Math.floor(now / interval) + 1) * interval;
+  return next - now < interval / 2 ? next + interval : next;
 }
 
 /** When the run ends between two readings, the part of an interval since the last one is still seen. */

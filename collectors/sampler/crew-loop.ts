@@ -28,6 +28,8 @@ const SECOND: Seconds = 1;
 const SHORTEST_SECOND: Seconds = 0.5;
 /** A round that is due within this is taken now: a wake-up costs more than all its samples. */
 const SLACK: Seconds = 0.0005;
+/** In one round the seconds of so many processes end as fit into this, so that the next round is not held up. */
+const SECONDS_SHARE: Seconds = 0.003;
 /** In one go between two rounds, opening processes may take this long, if their steps are as short as they should be. */
 const OPENING_SHARE: Seconds = 0.003;
 /** A step this long is named where samples come late by it. */
@@ -137,13 +139,12 @@ export class CrewLoop {
     if (this.#watched.length === 0) {
       this.#period = samplingPeriod(sampler.plan.threshold);
       this.#nextRound = at;
-      this.#nextSecond = at + SECOND;
+      // At the moments when the process collector reads, too.
+      this.#nextSecond = nextWhole(at);
       this.#ownTime.reset(at);
     }
     // Seconds end together, so that the main thread is woken once for all of them.
-    const isShort = this.#nextSecond - at < SHORTEST_SECOND;
-    const nextSecond = this.#nextSecond + (isShort ? SECOND : 0);
-    this.#watched = [...this.#watched, { member, sampler, nextSecond }];
+    this.#watched = [...this.#watched, { member, sampler, nextSecond: nextWhole(at) }];
     this.#setPeriods();
   }
 
@@ -200,14 +201,12 @@ export class CrewLoop {
     return this.#turns.isDue(place, this.#round) || sampler.busy;
   }
 
-  /** Ends the second of one process, and hands over blocks of all: a round with the seconds of all would hold up the next. */
+  /** Ends seconds that are due, and hands over blocks of all. */
   #endSeconds(at: Seconds): void {
-    let hasEnded = false;
     for (const one of this.#watched) {
       try {
-        if (!hasEnded && at >= one.nextSecond) {
-          hasEnded = true;
-          one.nextSecond = Math.max(one.nextSecond + SECOND, at + SHORTEST_SECOND);
+        if (at >= one.nextSecond && monotonicNow() - at < SECONDS_SHARE) {
+          one.nextSecond = nextWhole(at);
           const batch = one.sampler.second(at);
           if (batch === null) this.#end(one, true);
           else this.#handovers.add(one, batch, at);
@@ -220,7 +219,7 @@ export class CrewLoop {
       }
     }
     if (at < this.#nextSecond) return;
-    this.#nextSecond = Math.max(this.#nextSecond + SECOND, at + SHORTEST_SECOND);
+    this.#nextSecond = nextWhole(at);
     this.#pace(at);
   }
 
@@ -319,6 +318,12 @@ export class CrewLoop {
     for (const { resumeAt } of this.#joining) wake = Math.min(wake, resumeAt);
     return Math.max(0, wake - monotonicNow());
   }
+}
+
+/** The end of the second that begins now: on the grid of whole seconds, unless that would make it a short one. */
+function nextWhole(at: Seconds): Seconds {
+  const next = Math.floor(at / SECOND) * SECOND + SECOND;
+  return next - at < SHORTEST_SECOND ? next + SECOND : next;
 }
 
 const DROPPED = { kind: 'unavailable', reason: 'it is no longer wanted', remedy: null } as const;

@@ -17,7 +17,7 @@ import { threadName } from './thread-name.ts';
 /** Before the run threads are gone through for so long, in steps of so long; what is left then, so much in each round. */
 const FIRST_LOOK: Seconds = 0.1;
 const FIRST_LOOK_STEP: Seconds = 0.002;
-const LOOK_A_ROUND: Seconds = 0.0005;
+const LOOK_A_ROUND: Seconds = 0.0002;
 /** Threads whose stacks are searched for uvloop's loop in all, the oldest: each search costs up to a tenth of a second. */
 const SEARCHED_LIMIT = 64;
 
