@@ -1,5 +1,5 @@
 import { setMaxListeners } from 'node:events';
-import { ATTR, EVENT } from '../core/semconv.ts';
+import { ATTR } from '../core/semconv.ts';
 import type {
   Attributes,
   Clock,
@@ -13,7 +13,7 @@ import type {
   Sink,
   Target,
 } from '../core/types.ts';
-import { uptime } from '../platform/proc.ts';
+import { ClockWatch } from './clock-watch.ts';
 
 /** Running collectors into sinks until the time is over, somebody stops it, or the target is gone. */
 
@@ -114,6 +114,7 @@ export async function watch(options: WatchOptions): Promise<Watched> {
   let observed = 0;
   const unseen = new Map<number | undefined, Seconds>();
   const meter = new CpuMeter(clock);
+  const clocks = new ClockWatch(clock);
   const release = options.onStop(() => {
     reason = 'interrupted';
     controller.abort();
@@ -124,7 +125,8 @@ export async function watch(options: WatchOptions): Promise<Watched> {
   let anchorDue = 0;
   const ticker = setInterval(() => {
     meter.tick();
-    if (++anchorDue % ANCHOR_EVERY === 0) emit(anchor(clock));
+    for (const seen of clocks.tick()) emit(seen);
+    if (++anchorDue % ANCHOR_EVERY === 0) for (const one of clocks.anchor()) emit(one);
     options.onTick(clock.now() - from);
   }, 1000);
   const emit = (observation: Observation): void => {
@@ -149,7 +151,7 @@ export async function watch(options: WatchOptions): Promise<Watched> {
       controller.abort();
     }
   };
-  emit(anchor(clock));
+  for (const one of clocks.anchor()) emit(one);
   try {
     const context = { signal: controller.signal, clock };
     const watching = new Set<Promise<void>>();
@@ -251,25 +253,6 @@ class CpuMeter {
 export function ownCpuTime(): Seconds {
   const { user, system } = process.cpuUsage();
   return (user + system) / 1e6;
-}
-
-/**
- * Ties the three clocks together: the run's own (`at`, which never steps), the wall clock as it is now, and the two of the kernel. A
- * later reader sees from them where NTP stepped and where the machine was suspended (boot time goes on then, monotonic does not).
- */
-function anchor(clock: Clock): Observation {
-  return {
-    kind: 'event',
-    at: clock.now(),
-    name: EVENT.clockAnchor,
-    severity: 'info',
-    body: 'clocks',
-    attributes: {
-      [ATTR.clockMono]: clock.mono(),
-      [ATTR.clockWall]: Date.now() / 1e3,
-      [ATTR.clockBoot]: uptime(),
-    },
-  };
 }
 
 function failure(collector: string, clock: Clock, error: unknown): Observation {

@@ -19,7 +19,13 @@ import { asArray, asObject, asString } from './otlp-values.ts';
 
 type Body = Readonly<Record<string, unknown>>;
 
-const GAP_REASONS: readonly Gap['reason'][] = ['late', 'failed', 'dropped', 'target-gone'];
+const GAP_REASONS: readonly Gap['reason'][] = [
+  'late',
+  'failed',
+  'dropped',
+  'suspended',
+  'target-gone',
+];
 const SEVERITIES: readonly Finding['severity'][] = ['critical', 'warning', 'note'];
 const CONFIDENCES: readonly Finding['confidence'][] = ['confirmed', 'likely', 'inconclusive'];
 const TRACE_ID = /^[0-9a-f]{32}$/;

@@ -76,6 +76,8 @@ export const ATTR = {
   clockMono: 'tracewright.clock.mono',
   clockWall: 'tracewright.clock.wall',
   clockBoot: 'tracewright.clock.boot',
+  /** By how much the wall clock was set, in seconds; below 0: back. */
+  clockStep: 'tracewright.clock.step',
   urlFull: 'url.full',
   /** From the start of a command to its first answer that said it is ready, in seconds. */
   startupDuration: 'tracewright.run.startup_duration',
@@ -110,6 +112,7 @@ export const EVENT = {
   runStart: 'tracewright.run.start',
   runEnd: 'tracewright.run.end',
   clockAnchor: 'tracewright.clock.anchor',
+  clockStep: 'tracewright.clock.step',
   stack: 'tracewright.stack',
   gap: 'tracewright.gap',
   /** A file of a recording whose readings were thinned out. */

@@ -135,7 +135,7 @@ export interface Gap {
   readonly from: Seconds;
   readonly to: Seconds;
   readonly collector: string;
-  readonly reason: 'late' | 'failed' | 'dropped' | 'target-gone';
+  readonly reason: 'late' | 'failed' | 'dropped' | 'suspended' | 'target-gone';
   readonly detail: string;
   /** The process that could not be observed, in a run that watches several; the first target's where there is none. */
   readonly pid?: number;

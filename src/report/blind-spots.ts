@@ -10,6 +10,7 @@ const REASONS: Readonly<Record<Gap['reason'], string>> = {
   late: 'came late',
   failed: 'could not read',
   dropped: 'dropped readings',
+  suspended: 'stood still with the machine',
   'target-gone': 'found the target gone',
 };
 

@@ -10,6 +10,7 @@ import type {
 import { collectorsOf, targetsOf } from '../core/process-view.ts';
 import { type CommandSummary, summariseCommand } from './command.ts';
 import type { Flight } from './flight.ts';
+import { clockProblems } from './clock-problems.ts';
 import { summariseMetrics, type MetricSummary } from './metric-summary.ts';
 import { type ProcessSummary, summariseProcesses } from './processes.ts';
 import { groupStacks, type StackGroup } from './stacks.ts';
@@ -107,7 +108,7 @@ export function buildReport(
             late: end.late,
             dropped: end.dropped,
           },
-    problems: [...view.problems, ...(extra.problems ?? [])],
+    problems: [...view.problems, ...clockProblems(view), ...(extra.problems ?? [])],
     recording: extra.recording,
     traceId: start.traceId,
     traceUrl: extra.traceUrl ?? null,
