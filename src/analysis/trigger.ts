@@ -132,6 +132,8 @@ class Rule {
   /** Series for which it holds already. */
   readonly #holding = new Set<string>();
   readonly #growth = new Map<string, GrowthWindow>();
+  /** When the last block that fired was over, by process: the second it fell into tells of it again. */
+  readonly #blocks = new Map<number | null, Seconds>();
 
   constructor(condition: TriggerCondition) {
     this.condition = condition;
@@ -149,7 +151,10 @@ class Rule {
     this.wasRead = true;
     const value = span.to - span.from;
     if (!holds(value, condition.operator, condition.limit)) return NONE;
-    return [firing(condition, { at: span.to, value, pid: pidOf(span.attributes) })];
+    const pid = pidOf(span.attributes);
+    if (this.#blocks.size >= REMEMBERED) dropOldest(this.#blocks);
+    this.#blocks.set(pid, span.to);
+    return [firing(condition, { at: span.to, value, pid })];
   }
 
   reading(observation: Sample | Histogram): readonly Firing[] {
@@ -173,8 +178,10 @@ class Rule {
     if (this.#holding.has(key)) return NONE;
     remember(this.#holding, key);
     const pid = pidOf(observation.attributes);
+    if (condition.kind !== 'delay') return [firing(condition, { at, value, pid })];
+    const isTold = !isSample && (this.#blocks.get(pid) ?? -1) >= observation.from;
     // The age of a turn that still lasts: the turn itself is told of when it is over.
-    return [firing(condition, { at, value, pid, isWhole: condition.kind !== 'delay' })];
+    return isTold ? NONE : [firing(condition, { at, value, pid, isWhole: false })];
   }
 
   #growthOf(key: string, period: Seconds): GrowthWindow {

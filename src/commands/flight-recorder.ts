@@ -224,8 +224,12 @@ export class FlightRecorder implements Sink {
   }
 
   #standing(before: Seconds): readonly Observation[] {
-    const told = [...this.#joined.values(), ...(this.#anchor === null ? [] : [this.#anchor])];
-    return told.filter((one) => momentOf(one) < before);
+    const joined = [...this.#joined].flatMap(([pid, snapshot]) =>
+      snapshot.at < before && (this.#left.get(pid) ?? before) >= before ? snapshot : [],
+    );
+    return this.#anchor !== null && momentOf(this.#anchor) < before
+      ? [...joined, this.#anchor]
+      : joined;
   }
 
   /** What the ring could not keep, as a gap. */

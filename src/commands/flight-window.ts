@@ -115,10 +115,12 @@ export class FlightWindow {
   fire(firing: Firing): void {
     const { condition, at, value, pid, detail } = firing;
     const { expression } = condition;
-    if (firing.isWhole) this.#count++;
     if (expression !== this.#first.condition.expression) {
       if (this.#also.size < ALSO_LISTED) this.#also.add(expression);
-    } else if (value !== null) this.#worst = worse(condition, this.#worst, value);
+    } else {
+      if (firing.isWhole) this.#count++;
+      if (value !== null) this.#worst = worse(condition, this.#worst, value);
+    }
     const longest = this.#start.startedAt + WINDOW_LONGEST;
     this.#until = Math.max(this.#until, Math.min(at + this.#setup.after, longest));
     this.write({

@@ -19,7 +19,15 @@ function delays(to: number, ...ages: number[]): Observation {
   const histogram = new ExponentialHistogram();
   for (const age of ages) histogram.record(age);
   const buckets = histogram.drain();
-  return { kind: 'histogram', from: to - 1, to, metric: METRIC.loopDelay.name, buckets };
+  const attributes = { [ATTR.pid]: 7 };
+  return {
+    kind: 'histogram',
+    from: to - 1,
+    to,
+    metric: METRIC.loopDelay.name,
+    buckets,
+    attributes,
+  };
 }
 const block = (from: number, to: number, name: string = SPAN.blocked): Observation => ({
   kind: 'span',
@@ -97,6 +105,14 @@ describe('a delay', () => {
         [3.4, 2.1, true],
       ],
     );
+  });
+
+  it('does not fire again with the second that a block fell into', () => {
+    const watch = watching('delay>200ms');
+    const seen = [delays(1, 0.01), block(1.3, 1.6), delays(2, 0.29), delays(3, 0.4)];
+    expect(firings(watch, seen).map(([at]) => at)).toEqual([1.6]);
+    // The next second still holds, and one after a pause is of something else.
+    expect(firings(watch, [delays(4, 0.01), delays(5, 0.5)]).map(([at]) => at)).toEqual([5]);
   });
 
   it('does not fire at spans of another name', () => {
