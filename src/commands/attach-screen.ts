@@ -2,6 +2,7 @@ import { EXIT, type ExitCode } from '../core/exit-code.ts';
 import { ATTR, SPAN } from '../core/semconv.ts';
 import { printable } from '../core/text.ts';
 import type { Observation, Seconds, Sink } from '../core/types.ts';
+import { hiddenProcesses } from '../platform/permission-remedies.ts';
 import { renderCandidates, renderCandidatesJson } from '../report/candidates.ts';
 import { renderJson } from '../report/json.ts';
 import { type ProgressState, renderProgress } from '../report/progress.ts';
@@ -28,6 +29,8 @@ export class AttachScreen extends RunScreen<AttachOptions> implements Sink {
         ? renderCandidatesJson(candidates)
         : renderCandidates(candidates, this.surface(stdout)),
     );
+    const hidden = hiddenProcesses();
+    if (hidden !== null) this.say(hidden);
     return EXIT.ok;
   }
 

@@ -6,6 +6,7 @@ import { containerSigns } from '../platform/container.ts';
 import { describeHost } from '../platform/host.ts';
 import { kernelFeatures, type KernelFeatures, MOUNT_TRACING } from '../platform/kernel-features.ts';
 import { gatherFacts } from '../platform/permission-facts.ts';
+import { CONTAINER_REMEDIES, remedyText } from '../platform/permission-remedies.ts';
 import { readStatus } from '../platform/proc.ts';
 import type { Environment } from './command.ts';
 import { rightsChecks } from './doctor-rights.ts';
@@ -83,7 +84,7 @@ function containerCheck(signs: readonly string[]): Check {
     detail: `trace runs in a container or pod (${signs.join('; ')}): it sees only the processes in it`,
     remedy:
       'run trace on the host, or share its processes: docker run --pid=host --cap-add=SYS_PTRACE …\n' +
-      'kubectl debug POD -it --image=IMAGE --target=CONTAINER --profile=sysadmin  # Kubernetes',
+      remedyText(CONTAINER_REMEDIES),
   };
 }
 

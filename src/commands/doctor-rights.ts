@@ -1,7 +1,13 @@
 import { type Check, passed } from '../core/check.ts';
 import { capabilityNames, holdsCapability, lackingCapabilities } from '../platform/capabilities.ts';
 import { type AccessFacts, INITIAL_USER_NAMESPACE } from '../platform/permission-facts.ts';
-import { ownInvocation, remediesFor, shellQuote } from '../platform/permission-message.ts';
+import {
+  hidePidRemedies,
+  ownInvocation,
+  remediesFor,
+  remedyText,
+  SECCOMP_REMEDIES,
+} from '../platform/permission-remedies.ts';
 import { userName } from '../platform/target-refusal.ts';
 
 /** What trace may do here, judged from facts alone. */
@@ -97,10 +103,7 @@ function hidePidCheck(access: RightsFacts['access'], command: readonly string[])
     name: 'hidepid',
     status: 'limited',
     detail: `${detail}: processes of other users do not show`,
-    remedy: [
-      ...(own.uids[1] === 0 ? [] : [`sudo ${shellQuote(command)}  # this time only`]),
-      'sudo mount -o remount,hidepid=0 /proc  # until reboot; shows everybody everything again',
-    ].join('\n'),
+    remedy: remedyText(hidePidRemedies(own.uids[1] === 0, command)),
   };
 }
 
@@ -113,8 +116,7 @@ function seccompCheck({ seccomp, access }: RightsFacts): Check {
       'trace runs under a seccomp filter, as containers set one; reading /proc is not usually in it, ' +
       'but what it denies looks like a missing permission',
     remedy: access.inContainer
-      ? 'docker run --security-opt seccomp=unconfined …  # Docker, Podman: only to see whether it is the cause\n' +
-        'securityContext.seccompProfile.type: Unconfined  # Kubernetes'
+      ? remedyText(SECCOMP_REMEDIES)
       : 'run trace outside the sandbox (systemd: SystemCallFilter=) that started it',
   };
 }
@@ -123,7 +125,5 @@ type Rule = Parameters<typeof remediesFor>[0];
 
 /** The same remedies that attach gives, a line each with what they cost. */
 function remedyFor(rule: Rule, access: RightsFacts['access'], command: readonly string[]): string {
-  return remediesFor(rule, access, command)
-    .map((remedy) => `${remedy.command}  # ${remedy.note}`)
-    .join('\n');
+  return remedyText(remediesFor(rule, access, command));
 }

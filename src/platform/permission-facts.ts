@@ -34,6 +34,8 @@ export interface AccessFacts {
   readonly hidePid: string | null;
   /** trace runs in a container. */
   readonly inContainer: boolean;
+  /** What trace runs under: 0 no filter, 1 strict, 2 a filter. */
+  readonly seccomp: number;
   /** Names of the active Linux security modules; empty when they may not be read. */
   readonly securityModules: readonly string[];
 }
@@ -63,19 +65,32 @@ export function gatherFacts(pid: number): AccessFacts | null {
     yamaScope: yama === null ? null : Number.parseInt(yama, 10),
     hidePid: hidePid(),
     inContainer: isInContainer(),
+    seccomp: own.seccomp,
     securityModules: (readProc('/sys/kernel/security/lsm') ?? '').split(',').filter(Boolean),
   };
 }
 
 /** The hidepid option that /proc is mounted with here, null for none: with 2 (`invisible`) others' processes do not show. */
 export function hidePid(): string | null {
+  const value = procOption('hidepid');
+  return value === '0' || value === 'off' ? null : value;
+}
+
+/** The group whose members see all in spite of hidepid, by its number; null where none is set. */
+export function hidePidGroup(): number | null {
+  const group = procOption('gid');
+  return group === null ? null : Number(group);
+}
+
+/** An option that /proc is mounted with; of several mounts over each other the last counts. */
+function procOption(name: string): string | null {
+  let value: string | null = null;
   for (const line of (readProc('/proc/self/mounts') ?? '').split('\n')) {
     const [, where, type, options = ''] = line.split(' ');
-    if (where !== '/proc' || type !== 'proc') continue;
-    const value = /(?:^|,)hidepid=(\w+)/.exec(options)?.[1];
-    if (value !== undefined && value !== '0' && value !== 'off') return value;
+    if (where === '/proc' && type === 'proc')
+      value = new RegExp(`(?:^|,)${name}=(\\w+)`).exec(options)?.[1] ?? null;
   }
-  return null;
+  return value;
 }
 
 /** Whether trace sees only the pids of a container. */

@@ -1,18 +1,11 @@
 import { printable } from '../core/text.ts';
 import { readStat } from './proc.ts';
 import type { AccessFacts } from './permission-facts.ts';
+import type { Remedy } from './permission-remedies.ts';
 import type { AccessRule } from './permission-rules.ts';
-import { ownProgram } from './standalone.ts';
 import { userName } from './target-refusal.ts';
-import { maskCredentials } from './target-title.ts';
 
 /** What a person is told when a process may not be read: whose it is, which rule forbids it, and commands that change that. */
-
-export interface Remedy {
-  readonly command: string;
-  /** What it costs or how long it lasts. */
-  readonly note: string;
-}
 
 /** The rule in a sentence, with the values found. */
 export function causeOf(rule: AccessRule | null, facts: AccessFacts): string {
@@ -37,50 +30,15 @@ export function causeOf(rule: AccessRule | null, facts: AccessFacts): string {
       return 'kernel.yama.ptrace_scope = 3: nobody may look into a process until the next reboot';
     case null: {
       const modules = facts.securityModules.filter((name) => name !== 'capability');
-      const suspects =
-        modules.length === 0
-          ? 'a security module or a sandbox?'
-          : `active security modules: ${printable(modules.join(', '), 80)}`;
-      return `denied though no known rule forbids it (${suspects})`;
+      const suspects = [
+        ...(facts.seccomp === 0 ? [] : ['trace runs under a seccomp filter']),
+        ...(modules.length === 0
+          ? []
+          : [`active security modules: ${printable(modules.join(', '), 80)}`]),
+      ];
+      return `denied though no known rule forbids it (${suspects.join('; ') || 'a security module or a sandbox?'})`;
     }
   }
-}
-
-/** What makes the process readable, the least change first. Never empty. */
-export function remediesFor(
-  rule: AccessRule | null,
-  facts: Pick<AccessFacts, 'own' | 'inContainer'>,
-  commandLine: readonly string[],
-): readonly Remedy[] {
-  if (rule === 'yama-none')
-    return [{ command: 'sudo reboot', note: 'scope 3 cannot be lowered while the machine runs' }];
-  if (rule === 'user-namespace')
-    return [{ command: shellQuote(commandLine), note: 'outside the container, on the host' }];
-  if (rule === null)
-    return [{ command: 'sudo dmesg | tail', note: 'shows which module denied it, if it logs' }];
-  const remedies: Remedy[] = [];
-  const isRoot = facts.own.uids[1] === 0;
-  if (!isRoot)
-    remedies.push({ command: `sudo ${shellQuote(commandLine)}`, note: 'this time only' });
-  if (rule === 'yama-descendants')
-    remedies.push({
-      command: 'sudo sysctl kernel.yama.ptrace_scope=0',
-      note: 'until reboot; weakens hardening',
-    });
-  if (facts.inContainer)
-    remedies.push(
-      { command: 'docker run --cap-add=SYS_PTRACE …', note: 'Docker, Podman; not --privileged' },
-      {
-        command: 'kubectl debug POD -it --image=IMAGE --target=CONTAINER --profile=sysadmin',
-        note: 'Kubernetes; or securityContext.capabilities.add: [SYS_PTRACE]',
-      },
-    );
-  if (isRoot && !facts.inContainer)
-    remedies.push({
-      command: shellQuote(commandLine),
-      note: 'from a root shell whose bounding set holds CAP_SYS_PTRACE (capsh --print shows it)',
-    });
-  return remedies;
 }
 
 /** What is lost and what is left, as lines for stderr. */
@@ -112,33 +70,6 @@ export function conditionsOf({ target }: AccessFacts): readonly string[] {
   if (target.state === 'T' || target.state === 't')
     lines.push(`pid ${target.pid} is stopped; nothing happens in it until SIGCONT`);
   return lines;
-}
-
-/**
- * The command that runs trace again on this target, with the flags that were typed. Should they hold a credential or a control character,
- * which a remedy must not repeat, then without.
- */
-export function ownCommandLine(
-  pid: number,
-  typed: readonly string[] = process.argv.slice(2),
-): readonly string[] {
-  const isAttach = typed.find((word) => !word.startsWith('-')) === 'attach';
-  const isFit = maskCredentials(typed).every(
-    (word, at) => word === typed[at] && printable(word, word.length) === word,
-  );
-  return ownInvocation(isAttach && isFit ? typed : ['attach', String(pid)]);
-}
-
-/** trace with these arguments as root can start it, too: with absolute paths, since root's PATH may lack Node. */
-export function ownInvocation(args: readonly string[]): readonly string[] {
-  return [...ownProgram(), ...args];
-}
-
-/** Words as a POSIX shell takes them. */
-export function shellQuote(words: readonly string[]): string {
-  return words
-    .map((word) => (/^[\w@%+=:,./-]+$/.test(word) ? word : `'${word.replaceAll("'", `'\\''`)}'`))
-    .join(' ');
 }
 
 function person(uid: number | undefined): string {

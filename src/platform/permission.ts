@@ -1,13 +1,8 @@
 import { closeSync, openSync, readFileSync } from 'node:fs';
 import type { Availability, ProcessTarget } from '../core/types.ts';
 import { type AccessFacts, gatherFacts } from './permission-facts.ts';
-import {
-  accessMessage,
-  causeOf,
-  conditionsOf,
-  ownCommandLine,
-  remediesFor,
-} from './permission-message.ts';
+import { accessMessage, causeOf, conditionsOf } from './permission-message.ts';
+import { ownCommandLine, remediesFor } from './permission-remedies.ts';
 import { type AccessMode, type AccessRule, forbiddingRule } from './permission-rules.ts';
 
 /**

@@ -3,6 +3,7 @@ import { EXIT } from '../core/exit-code.ts';
 import { printable } from '../core/text.ts';
 import { listProcesses, readCommandLine, readStat } from './proc.ts';
 import { hasEnded, isKernelThread, type ProcStat } from './proc-parse.ts';
+import { hiddenProcesses } from './permission-remedies.ts';
 import { titleOf } from './target-title.ts';
 
 /** Finding a process by what it is called (`--match`). */
@@ -54,9 +55,10 @@ export function findMatches(pattern: string): readonly ProcStat[] {
 }
 
 export function noMatchError(pattern: string): TraceError {
+  const hidden = hiddenProcesses();
   return new TraceError('ERR_MATCH_NONE', `no process matches '${printable(pattern, 60)}'`, {
     exitCode: EXIT.notFound,
-    remedy: 'Run `trace attach` to list what can be attached to, with titles.',
+    remedy: `${hidden === null ? '' : `${hidden}\n`}Run \`trace attach\` to list what can be attached to, with titles.`,
   });
 }
 

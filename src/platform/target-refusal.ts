@@ -1,4 +1,4 @@
-import { readFileSync } from 'node:fs';
+import { lstatSync, readFileSync } from 'node:fs';
 import { TraceError } from '../core/errors.ts';
 import { EXIT } from '../core/exit-code.ts';
 import { printable } from '../core/text.ts';
@@ -7,6 +7,12 @@ import { ELF_MACHINE } from './elf.ts';
 import { pidsKnownInsideAs } from './inner-pid.ts';
 import { readStat } from './proc.ts';
 import { hidePid, isNestedPidNamespace } from './permission-facts.ts';
+import {
+  hiddenProcesses,
+  hidePidRemedies,
+  ownCommandLine,
+  remedyText,
+} from './permission-remedies.ts';
 
 /** Why a process cannot be attached to: one error each, so that scripts can tell them apart by `code`. */
 
@@ -14,9 +20,10 @@ import { hidePid, isNestedPidNamespace } from './permission-facts.ts';
 const LISTED = 5;
 
 export function goneError(pid: number): TraceError {
+  if (hidePid() !== null && isThere(pid)) return hiddenError(pid);
   const reasons: string[] = [];
-  if (hidePid() !== null)
-    reasons.push('/proc is mounted with hidepid: processes of other users do not show; try sudo.');
+  const hidden = hiddenProcesses();
+  if (hidden !== null) reasons.push(hidden);
   if (isNestedPidNamespace())
     reasons.push('trace runs in a container and sees only the pids in it, by their inner numbers.');
   const inside = pidsKnownInsideAs(pid).slice(0, LISTED);
@@ -29,6 +36,21 @@ export function goneError(pid: number): TraceError {
     exitCode: EXIT.notFound,
     remedy: reasons.join('\n'),
   });
+}
+
+/** Asked by stat(2), which hidepid=1 lets pass, and not by access(2). */
+function isThere(pid: number): boolean {
+  return lstatSync(`/proc/${pid}`, { throwIfNoEntry: false }) !== undefined;
+}
+
+/** `hidepid=1`: it is seen to be there, and nothing more. */
+function hiddenError(pid: number): TraceError {
+  const remedies = hidePidRemedies(process.geteuid?.() === 0, ownCommandLine(pid));
+  return new TraceError(
+    'ERR_TARGET_HIDDEN',
+    `pid ${pid} is hidden: /proc is mounted with hidepid=${printable(hidePid() ?? '', 20)}, and it belongs to another user`,
+    { exitCode: EXIT.notFound, remedy: remedyText(remedies) },
+  );
 }
 
 export function zombieError(pid: number, parent: number): TraceError {

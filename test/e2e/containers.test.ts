@@ -88,7 +88,7 @@ describe('a target in other pid, mount, user and network namespaces', () => {
   );
 
   // Both at once: each is idle most of the time.
-  it.concurrent.skipIf(!canContainUser)(
+  it.skipIf(!canContainUser).concurrent(
     "is seen as outside, in its own names: Node's loop (needs user namespaces)",
     async () => {
       const { report, block } = blockOf(await attach(node.pid));
@@ -105,7 +105,7 @@ describe('a target in other pid, mount, user and network namespaces', () => {
     },
   );
 
-  it.concurrent.skipIf(!canContain)(
+  it.skipIf(!canContain).concurrent(
     'is read where its root is a folder of a larger one: chroot (needs root or user namespaces)',
     async () => {
       const { block } = blockOf(await attach(chrooted.pid));

@@ -12,6 +12,7 @@ import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
+import { interpreters } from '../environments.ts';
 import { canRun } from '../programs.ts';
 import { type Ended, MAIN, parseReport } from './cli.ts';
 
@@ -215,6 +216,12 @@ describe('a process of the same user', () => {
   }
 });
 
+/** What makes what follows nobody's, below a /proc that is mounted with an option. */
+function hiding(option: string): readonly string[] {
+  const asNobodyBelow = `mount -t proc -o ${option} proc /proc && exec setpriv --reuid=${NOBODY} --regid=${NOBODY} --clear-groups "$@"`;
+  return ['unshare', '--mount', 'sh', '-c', asNobodyBelow, 'sh'];
+}
+
 describe('namespaces', () => {
   it.skipIf(!canRun('unshare', '--user', '--map-root-user', 'true'))(
     'a capability of a nested user namespace does not reach out of it (needs user namespaces)',
@@ -232,14 +239,56 @@ describe('namespaces', () => {
     'a /proc that hides the processes of others is named when one is not found (needs root)',
     async () => {
       const pid = await sleeper();
-      const hide = `mount -t proc -o hidepid=2 proc /proc && exec setpriv --reuid=${NOBODY} --regid=${NOBODY} --clear-groups "$@"`;
-      const judged = judge(pid, {}, ['unshare', '--mount', 'sh', '-c', hide, 'sh']);
+      const judged = judge(pid, {}, hiding('hidepid=2'));
       expect(judged).toMatchObject({
         code: 'ERR_TARGET_NOT_FOUND',
         remedy: expect.stringContaining('hidepid'),
       });
     },
   );
+
+  it.skipIf(!isRoot || !canRun('unshare', '--mount', 'true'))(
+    'a /proc that lets only look at the names of others says so, and how to see more (needs root)',
+    async () => {
+      const pid = await sleeper();
+      const judged = judge(pid, {}, hiding('hidepid=1'));
+      expect(judged).toMatchObject({
+        code: 'ERR_TARGET_HIDDEN',
+        remedy: expect.stringMatching(/^sudo .*attach \d+ .*\n.*remount,hidepid=0/),
+      });
+      // The group that the mount exempts sees what it may.
+      const exempt = judge(pid, {}, hiding(`hidepid=2,gid=${NOBODY}`));
+      expect(exempt.access.stats).toEqual({ available: true });
+      const elsewhere = judge(pid, {}, hiding('hidepid=1,gid=4711'));
+      expect(elsewhere.remedy).toContain('getent group 4711');
+    },
+  );
+
+  it.skipIf(!isRoot || !canRun('unshare', '--mount', 'true'))(
+    'a list that is short because of hidepid says so (needs root)',
+    () => {
+      const [command = 'unshare', ...args]: readonly string[] = [...hiding('hidepid=2'), node];
+      const run = (...rest: readonly string[]) =>
+        spawnSync(command, [...args, join(dist, 'src', 'main.js'), 'attach', ...rest], {
+          cwd: folder,
+          encoding: 'utf8',
+        });
+      const list = run();
+      expect(list.status).toBe(0);
+      expect(list.stderr).toContain('processes of other users do not show');
+      expect(run('--match', 'no such program').stderr).toContain('hidepid=invisible');
+    },
+  );
+
+  it('a seccomp filter such as the default one of Docker takes nothing away', async () => {
+    const python = interpreters()[0]?.path ?? 'python3';
+    const filter = join(folder, 'seccomp.py');
+    copyFileSync(join(import.meta.dirname, '..', 'targets', 'container', 'seccomp.py'), filter);
+    const pid = await sleeper();
+    const { access } = judge(pid, {}, [python, filter]);
+    expect(access.stats).toEqual({ available: true });
+    expect(access.memory.available).toBe(isRoot || yama === 0);
+  });
 
   it.skipIf(!canRun('unshare', ...asRoot.slice(1), '--pid', '--fork', 'true'))(
     'shows the pid that a process has in its own container (needs root or user namespaces)',

@@ -1,7 +1,8 @@
 import { readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
 import { type AccessFacts, gatherFacts, hidePid } from '../../src/platform/permission-facts.ts';
-import { causeOf, ownCommandLine, remediesFor } from '../../src/platform/permission-message.ts';
+import { causeOf } from '../../src/platform/permission-message.ts';
+import { ownCommandLine, remediesFor } from '../../src/platform/permission-remedies.ts';
 import { type AccessMode, forbiddingRule } from '../../src/platform/permission-rules.ts';
 import { judgeAccess } from '../../src/platform/permission.ts';
 import { listProcesses, readStat, readStatus } from '../../src/platform/proc.ts';
@@ -40,6 +41,7 @@ function facts(change: {
     yamaScope: null,
     hidePid: null,
     inContainer: false,
+    seccomp: 0,
     securityModules: [],
     ...change.rest,
   };
@@ -197,8 +199,12 @@ describe('the message', () => {
       target: { uids: [5, 5, 5, 5] },
       rest: { inContainer: true },
     });
-    expect(inContainer.commands.join('\n')).toContain('docker run --cap-add=SYS_PTRACE');
-    expect(inContainer.commands.join('\n')).toContain('--profile=sysadmin');
+    expect(inContainer.commands.join('\n')).toMatch(
+      /docker run --cap-add=SYS_PTRACE --pid=container:NAME .* trace attach PID/,
+    );
+    expect(inContainer.commands.join('\n')).toMatch(
+      /kubectl debug POD .*--target=CONTAINER --profile=sysadmin -- trace attach PID/,
+    );
     expect(inContainer.commands.join('\n')).not.toContain('sudo');
   });
 
@@ -207,6 +213,13 @@ describe('the message', () => {
     expect(causeOf(null, given)).toBe(
       'denied though no known rule forbids it (active security modules: selinux)',
     );
+  });
+
+  it('suspects a seccomp filter that trace runs under, and in a container says how to do without', () => {
+    const given = facts({ rest: { seccomp: 2, inContainer: true } });
+    expect(causeOf(null, given)).toContain('trace runs under a seccomp filter');
+    const commands = remediesFor(null, given, ['trace']).map(({ command }) => command);
+    expect(commands.join('\n')).toContain('--security-opt seccomp=unconfined');
   });
 
   it('repeats the command with the absolute path of this Node', () => {
