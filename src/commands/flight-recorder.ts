@@ -34,8 +34,6 @@ const LATE_SPANS: Seconds = 12;
 const STACKS_KNOWN = 20_000;
 /** Events that a report lists, also where the disk took none of them. */
 const EVENTS_LISTED = 10_000;
-/** With a disk that stays full each event has trouble of its own. */
-const PROBLEMS_SAID = 20;
 /** A condition whose metric was not seen by then is said to be idle: every collector reads once a second. */
 const SILENT_AFTER: Seconds = 10;
 
@@ -56,7 +54,6 @@ export class FlightRecorder implements Sink {
   readonly #stacks = new KnownStacks(STACKS_KNOWN);
   readonly #findings = new DistinctFindings();
   readonly #ended: Promise<FlightEvent>[] = [];
-  readonly #said = new Set<string>();
   /** What stands for the whole run and was told once: the processes that joined, by pid, and the last anchor of the clocks. */
   readonly #joined = new Map<number, Snapshot>();
   /** When those of them ended that did: once that is no longer in memory, neither need they be. */
@@ -167,7 +164,6 @@ export class FlightRecorder implements Sink {
         start: { ...start, startedAt },
         after: trigger.after,
         onOpen: (event) => this.#announce(event),
-        onProblem: (text) => this.#problem(text),
       },
       firing,
       [...this.#standing(startedAt), ...this.#lost(startedAt), ...contents],
@@ -252,13 +248,6 @@ export class FlightRecorder implements Sink {
       );
   }
 
-  /** One trouble that comes with each event is said once. */
-  #problem(text: string): void {
-    if (this.#said.has(text) || this.#said.size >= PROBLEMS_SAID) return;
-    this.#said.add(text);
-    this.#setup.onProblem(text);
-  }
-
   #sayWhatIsSilent(latest: Seconds): void {
     this.#firstAt ??= latest;
     if (latest - this.#firstAt < SILENT_AFTER) return;
@@ -270,7 +259,7 @@ export class FlightRecorder implements Sink {
           : condition.kind === 'exit'
             ? ''
             : `no reading of ${condition.metric} came so far`;
-      this.#problem(`--trigger '${condition.expression}' has nothing to fire on: ${what}`);
+      this.#setup.onProblem(`--trigger '${condition.expression}' has nothing to fire on: ${what}`);
     }
   }
 }

@@ -13,14 +13,18 @@ import { type ExportSetup, openExport } from './run-export.ts';
 import type { RunSinks, Setup } from './run-sinks.ts';
 import type { TriggerOptions } from './trigger-options.ts';
 
+type Screen = ExportSetup['screen'];
+type CalmSetup = Omit<Setup, 'screen'> & { readonly screen: Screen };
+
 /**
  * The sinks of a run that is left on: a flight recorder in the place of memory and disk. Where OpenTelemetry is asked for, metrics are sent
  * all the time, as of any process that is watched; each event is a trace of its own, which is there when the event is over.
  */
 export async function openFlight(
   start: RunStart,
-  setup: Setup & { readonly trigger: TriggerOptions },
+  asked: Setup & { readonly trigger: TriggerOptions },
 ): Promise<RunSinks> {
+  const setup = { ...asked, screen: calm(asked.screen) };
   const { trigger, screen, clock, metrics = [] } = setup;
   await checkFolder(setup);
   const numbers = await openExport(start, { ...setup, signals: ['metrics'] });
@@ -45,6 +49,22 @@ export async function openFlight(
   };
 }
 
+/** With a disk that stays full each event has trouble of its own. */
+const PROBLEMS_SAID = 20;
+
+/** Says a trouble that comes again with each event once. */
+function calm(screen: Screen): Screen {
+  const said = new Set<string>();
+  return {
+    note: (text) => screen.note(text),
+    problem(text) {
+      if (said.has(text) || said.size >= PROBLEMS_SAID) return;
+      said.add(text);
+      screen.problem(text);
+    },
+  };
+}
+
 const EVENT_SIGNALS = ['traces', 'logs'] as const satisfies readonly Signal[];
 
 function settingsOf(trigger: TriggerOptions): RunStart['settings'] {
@@ -52,7 +72,7 @@ function settingsOf(trigger: TriggerOptions): RunStart['settings'] {
 }
 
 /** While the run goes on, a delivery that is slow holds up nobody, and a signal is the run's. */
-function inBackground(setup: Setup): ExportSetup {
+function inBackground(setup: CalmSetup): ExportSetup {
   const { screen } = setup;
   return {
     ...setup,
@@ -62,7 +82,7 @@ function inBackground(setup: Setup): ExportSetup {
 }
 
 /** `<utc>-<verb>-<name>-trigger-<n>`, or what `--output` says with `-trigger-<n>` behind it; never a folder that is there. */
-function openDisk(start: RunStart, number: number, setup: Setup): Promise<RecordingSink> {
+function openDisk(start: RunStart, number: number, setup: CalmSetup): Promise<RecordingSink> {
   const { recording, name, environment, screen, clock, metrics = [] } = setup;
   const suffix = `trigger-${number}`;
   const usual = defaultRecordingDirectory({
@@ -93,7 +113,7 @@ function openDisk(start: RunStart, number: number, setup: Setup): Promise<Record
 }
 
 /** A folder that the user named is found not to work now, not at the first event a week later. */
-async function checkFolder({ recording, environment }: Setup): Promise<void> {
+async function checkFolder({ recording, environment }: CalmSetup): Promise<void> {
   const { path } = recording;
   if (path === null) return;
   const parent = dirname(resolve(environment.cwd, path));
