@@ -1,9 +1,5 @@
-import { readlinkSync } from 'node:fs';
-import { setPriority } from 'node:os';
 import { monotonicNow } from '../../src/core/clock.ts';
-import type { Ratio, Seconds } from '../../src/core/types.ts';
-import { KeptFile } from '../../src/platform/proc-kept-file.ts';
-import { schedstatIn } from '../../src/platform/proc-parse.ts';
+import type { Seconds } from '../../src/core/types.ts';
 import { Handovers } from './handovers.ts';
 import {
   CELL,
@@ -13,6 +9,7 @@ import {
   type WorkerMessage,
 } from './messages.ts';
 import { type Opening, openProcess } from './opening.ts';
+import { OwnCpuTime } from './own-thread.ts';
 import type { ProcessSampler } from './process-sampler.ts';
 import { FOLLOW_PERIOD, RoundTurns, samplingPeriod } from './sampling-period.ts';
 import type { Steps } from './steps.ts';
@@ -34,9 +31,6 @@ const SECONDS_SHARE: Seconds = 0.003;
 const OPENING_SHARE: Seconds = 0.003;
 /** A step this long is named where samples come late by it. */
 const NOTABLE_STEP: Seconds = 0.005;
-/** Our own thread asks for this niceness: it sleeps 97 % of the time and must wake up on time when the machine is full. */
-const SAMPLER_NICE = -10;
-
 /** How the main thread is spoken to. */
 export interface CrewPort {
   /** The next command that has come; undefined when there is none. */
@@ -60,6 +54,7 @@ interface Watched {
 export class CrewLoop {
   readonly #cells: Int32Array;
   readonly #port: CrewPort;
+  readonly #openProcess: typeof openProcess;
   readonly #handovers: Handovers;
   readonly #turns = new RoundTurns();
   readonly #warm = new Set<LoopKind>();
@@ -76,15 +71,16 @@ export class CrewLoop {
   #hasOpened = false;
   #ended = false;
 
-  constructor(cells: Int32Array, port: CrewPort) {
+  /** `cells` are those of CELL; `open` is how a process that joins is opened. */
+  constructor(cells: Int32Array, port: CrewPort, open: typeof openProcess = openProcess) {
     this.#cells = cells;
     this.#port = port;
+    this.#openProcess = open;
     this.#handovers = new Handovers(cells, (batches) => port.post({ kind: 'handover', batches }));
   }
 
   /** Returns when there is nobody left to watch. */
   run(): void {
-    raisePriority();
     let seen = -1;
     for (;;) {
       const commands = Atomics.load(this.#cells, CELL.commands);
@@ -108,7 +104,7 @@ export class CrewLoop {
       switch (command.kind) {
         case 'open': {
           const { member, plan } = command;
-          const steps = openProcess(plan, this.#warm);
+          const steps = this.#openProcess(plan, this.#warm);
           this.#joining.push({ member, plan, steps, resumeAt: 0 });
           break;
         }
@@ -327,42 +323,3 @@ function nextWhole(at: Seconds): Seconds {
 }
 
 const DROPPED = { kind: 'unavailable', reason: 'it is no longer wanted', remedy: null } as const;
-
-/** What our own thread has used of a core, by the kernel's count. */
-class OwnCpuTime {
-  readonly #schedstat = KeptFile.open('/proc/thread-self/schedstat', 128);
-  readonly #numbers = new Float64Array(3);
-  #at: Seconds = 0;
-  #cpu: Seconds = 0;
-
-  reset(at: Seconds): void {
-    this.#at = at;
-    this.#cpu = this.#read();
-  }
-
-  /** Share of a core since the last call; 0 where the kernel does not count. */
-  share(at: Seconds): Ratio {
-    const elapsed = at - this.#at;
-    const before = this.#cpu;
-    this.reset(at);
-    return (this.#cpu - before) / Math.max(elapsed, 1e-9);
-  }
-
-  #read(): Seconds {
-    const file = this.#schedstat;
-    const length = file?.read() ?? -1;
-    if (file === null || length < 0 || !schedstatIn(file.buffer, length, this.#numbers)) return 0;
-    return (this.#numbers[0] ?? 0) / 1e9;
-  }
-}
-
-/** Without the right to it (CAP_SYS_NICE or a limit) the sampler runs as it is. */
-function raisePriority(): void {
-  try {
-    const tid = Number(readlinkSync('/proc/thread-self').split('/').at(-1));
-    // setpriority(2) with PRIO_PROCESS acts on one thread when given a thread id.
-    setPriority(tid, SAMPLER_NICE);
-  } catch {
-    // Late samples are recorded as gaps either way.
-  }
-}
