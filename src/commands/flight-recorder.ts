@@ -66,6 +66,8 @@ export class FlightRecorder implements Sink {
   #unrecorded = 0;
   #keptBytes: Bytes = 0;
   #firstAt: Seconds | null = null;
+  /** Stretches that could not be observed, and how long they were together. */
+  #gaps = { count: 0, total: 0 };
   #closed = false;
   #late = 0;
 
@@ -125,6 +127,7 @@ export class FlightRecorder implements Sink {
         findings: this.#findings.idsOf(event.number),
       })),
       notWritten: this.#notWritten,
+      gaps: this.#gaps,
       keptBytes: this.#keptBytes,
     };
     return { flight, findings: this.#findings.all() };
@@ -198,15 +201,21 @@ export class FlightRecorder implements Sink {
   #keep(observation: Observation): void {
     if (observation.kind === 'event' && observation.name === EVENT.clockAnchor)
       this.#anchor = observation;
-    else if (observation.kind === 'gap' && observation.reason === 'target-gone') {
-      if (observation.pid !== undefined) this.#left.set(observation.pid, observation.to);
-    } else if (observation.kind === 'snapshot' && observation.of === SNAPSHOT.target) {
+    else if (observation.kind === 'gap') this.#keepGap(observation);
+    else if (observation.kind === 'snapshot' && observation.of === SNAPSHOT.target) {
       const pid = toTargetInfo(observation.body)?.pid;
       if (pid === undefined) return;
       this.#forgetLeft();
       this.#left.delete(pid);
       this.#joined.set(pid, observation);
     }
+  }
+
+  #keepGap({ from, to, reason, pid }: Gap): void {
+    if (reason !== 'target-gone') {
+      const { count, total } = this.#gaps;
+      this.#gaps = { count: count + 1, total: total + to - from };
+    } else if (pid !== undefined) this.#left.set(pid, to);
   }
 
   #forgetLeft(): void {

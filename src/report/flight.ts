@@ -49,6 +49,8 @@ export interface Flight {
   readonly events: readonly FlightEvent[];
   /** Firings that no recording was begun for: so many were written already, or the last ended only just before. */
   readonly notWritten: number;
+  /** Of the whole run: stretches in which something could not be observed, and so could not fire. */
+  readonly gaps: { readonly count: number; readonly total: Seconds };
   /** What was kept in memory at most. */
   readonly keptBytes: Bytes;
 }
@@ -95,6 +97,12 @@ export function writeFlight(page: Page, flight: Flight, report: Report): void {
     `${style.bold(word)} ${events.length === 0 ? 'no event' : times} of ${expressions} in ${formatSeconds(report.duration)}` +
       (notWritten === 0 ? '' : `; ${formatCount(notWritten)} more were not recorded`),
   );
+  if (flight.gaps.count > 0) {
+    const { count, total } = flight.gaps;
+    page.paragraph(
+      `What happened in ${count === 1 ? 'one stretch' : `${formatCount(count)} stretches`}, ${formatSeconds(total)} in all, was not seen and could not fire; those of the end stand below.`,
+    );
+  }
   for (const event of events) {
     page.gap();
     page.paragraph(`${formatCount(event.number)}  ${firingText(event)}${moreText(event)}`, {

@@ -143,6 +143,8 @@ function flightDocument(flight: Flight): Record<string, unknown> {
     before_s: flight.before,
     after_s: flight.after,
     not_written: flight.notWritten,
+    gap_count: flight.gaps.count,
+    gap_s: flight.gaps.total,
     kept_bytes: flight.keptBytes,
     events: flight.events.map((event) => ({
       number: event.number,

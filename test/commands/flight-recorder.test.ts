@@ -258,7 +258,9 @@ describe('the bounds', () => {
     const flight = await finish();
     expect(flight.events).toHaveLength(2);
     expect(flight.notWritten).toBe(2);
-    expect(notes.at(-1)).toMatch(/the last recording that --trigger-max 2 allows/);
+    expect(notes).toContainEqual(
+      expect.stringMatching(/the last recording that --trigger-max 2 allows/),
+    );
   });
 
   it('of time between two', async () => {
@@ -319,6 +321,21 @@ describe('trouble', () => {
     expect(view.end).toMatchObject({ reason: 'interrupted', interrupted: true });
     expect(view.findings).toHaveLength(1);
     expect(readingsOf(view).at(-1)).toBe(109);
+  });
+
+  it('of not having looked is counted for the whole run', async () => {
+    open();
+    const late = (from: number): Observation => ({
+      kind: 'gap',
+      from: T0 + from,
+      to: T0 + from + 0.5,
+      collector: 'event-loop',
+      reason: 'late',
+      detail: '',
+    });
+    play(300, [late(5), late(100), late(290)]);
+    expect((await finish()).gaps).toEqual({ count: 3, total: 1.5 });
+    expect(recorder.tail(END).gaps).toHaveLength(1);
   });
 
   it('of a metric that never comes is said once', async () => {

@@ -26,6 +26,7 @@ describe('the report of a flight recorder', () => {
     expect(text).toContain(
       "\n   trace show '/srv/my app/trigger-1'\n   http://jaeger/trace/0123\n",
     );
+    expect(text).toContain('\nWhat happened in 45 stretches, 3.2 min in all, was not seen');
     expect(text).toContain('\n   found F1, below\n');
     expect(text).toContain('UTC  exit: pid 4312 was killed by signal 9');
     expect(text).toContain('\n   not recorded\n');

@@ -214,6 +214,7 @@ export const sampleFlight: Flight = {
   before: 30,
   after: 30,
   notWritten: 7,
+  gaps: { count: 45, total: 192 },
   keptBytes: 300_000,
   events: [
     {
