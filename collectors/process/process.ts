@@ -169,7 +169,7 @@ function* farewell(
     attributes: {
       ...exitAttributes(end.exitStatus),
       ...(logged === null
-        ? {}
+        ? causeByCgroup(end)
         : { [ATTR.exitCause]: logged.cause, [ATTR.kernelLog]: printable(logged.text, 300) }),
     },
   };
@@ -192,6 +192,14 @@ function exitAttributes(status: number | null): Attributes {
   if (status === null) return {};
   const { signal, code } = splitStatus(status);
   return signal === 0 ? { [ATTR.exitCode]: code } : { [ATTR.exitSignal]: signal };
+}
+
+const SIGKILL = 9;
+
+/** Where the kernel's log may not be read, its count tells: it killed in the same group in the same second. */
+function causeByCgroup({ exitStatus, oomKills }: ProcessEnd): Attributes {
+  const isFitting = exitStatus === null || splitStatus(exitStatus).signal === SIGKILL;
+  return oomKills > 0 && isFitting ? { [ATTR.exitCause]: 'cgroup-out-of-memory' } : {};
 }
 
 function describeExit(status: number | null): string {

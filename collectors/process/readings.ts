@@ -32,7 +32,7 @@ export interface ProcessReading {
 export interface ProcessEnd {
   /** wait(2) encoding; null when its parent took the status before it could be read. */
   readonly exitStatus: number | null;
-  /** Processes of its control group that the kernel killed for want of memory since the first reading. */
+  /** Processes of its control group that the kernel killed for want of memory since the last reading. */
   readonly oomKills: number;
 }
 
@@ -52,7 +52,7 @@ export class ProcessReader {
   readonly #threads: ThreadTable;
   readonly #sweep: DescriptorSweep;
   readonly #cgroup: CgroupReader;
-  readonly #oomKillsBefore: number | null;
+  #oomKillsBefore: number | null;
   #descriptors: number | null = null;
   #isPermitted = false;
   #listingsSkipped = LISTING_PAUSE;
@@ -73,6 +73,8 @@ export class ProcessReader {
   }
 
   read(): ProcessReading | ProcessEnd {
+    // Before the rest: a kill that comes in between then counts as of after this reading.
+    const cgroup = this.#cgroup.read();
     // By path first, by kept file last: when the kept one still answers, the paths meant the same process.
     this.#countDescriptors();
     const sweep = this.#sweep.step(this.#descriptors);
@@ -84,6 +86,7 @@ export class ProcessReader {
     // Who may not read `io` is told an exit status of 0, whatever it was.
     if (hasEnded(stat)) return this.#end(this.#isPermitted ? stat.exitStatus : null);
     this.#isPermitted = io !== null;
+    this.#oomKillsBefore = cgroup.oomKills;
     return {
       stat,
       status,
@@ -91,7 +94,7 @@ export class ProcessReader {
       descriptors: this.#descriptors,
       sweep,
       threads,
-      cgroup: this.#cgroup.read(),
+      cgroup,
     };
   }
 
