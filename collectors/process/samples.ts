@@ -20,6 +20,7 @@ export const PROCESS_METRICS: readonly Metric[] = [
   METRIC.memoryByKind,
   METRIC.memoryVirtual,
   METRIC.swap,
+  METRIC.stopped,
   METRIC.threads,
   METRIC.fds,
   METRIC.diskIo,
@@ -60,6 +61,8 @@ export function samplesOf(now: TimedReading, before: TimedReading | null): reado
   add(METRIC.memoryByKind, status.sharedBytes, { [ATTR.memoryKind]: 'shared' });
   add(METRIC.memoryVirtual, status.virtualBytes);
   add(METRIC.swap, status.swapBytes);
+  // Hardly ever so, and then it explains everything: only said where it is.
+  if (stat.state === 'T' || stat.state === 't') add(METRIC.stopped, 1);
   add(METRIC.threads, status.threads ?? stat.threads);
   add(METRIC.fds, descriptors);
   for (const [kind, count] of sweep?.kinds ?? []) {

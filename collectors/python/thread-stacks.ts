@@ -9,6 +9,7 @@ import type {
   ProcessTarget,
   Seconds,
 } from '../../src/core/types.ts';
+import { threadWait } from '../../src/platform/thread-wait.ts';
 import { openPython, type PythonReader } from './reader.ts';
 
 /**
@@ -67,6 +68,7 @@ function look(reader: PythonReader, pid: number): unknown {
     threads: threads.slice(0, THREADS_KEPT).map(({ tid, holdsGil, frames }) => ({
       tid,
       holdsGil,
+      wait: threadWait(pid, tid),
       frames: frames.slice(0, FRAMES_KEPT),
     })),
   };

@@ -12,6 +12,7 @@ import { groupFindings, SEVERITY_RANK } from './processes.ts';
 import { requestErrors } from './request-errors.ts';
 import { saturation } from './saturation.ts';
 import { slowRequests } from './slow-requests.ts';
+import { wedge } from './wedge.ts';
 
 /** Every detector, in the order of their codes. */
 export const DETECTORS: readonly Detector[] = [
@@ -23,6 +24,7 @@ export const DETECTORS: readonly Detector[] = [
   cpuThrottled,
   memoryLimit,
   processExit,
+  wedge,
   clientSaturated,
   saturation,
   requestErrors,

@@ -111,15 +111,25 @@ export function toStack(body: unknown): { id: string; frames: readonly Frame[] }
   return { id, frames: toFrames(stack['frames']) };
 }
 
+/** Where one thread was. */
+export interface ThreadStack {
+  readonly tid: number;
+  /** `running`, or what it waited for (`lock`, `sleep`, `message`, `child`, `other`); null where that was not read. */
+  readonly wait: string | null;
+  /** Innermost first. */
+  readonly frames: readonly Frame[];
+}
+
 /** Where the threads of one process were, from the body of a snapshot; undefined without a pid. */
 export function toThreadStacks(
   body: unknown,
-): { pid: number; threads: readonly { tid: number; frames: readonly Frame[] }[] } | undefined {
+): { pid: number; threads: readonly ThreadStack[] } | undefined {
   const snapshot = asObject(body);
   const pid = snapshot?.['pid'];
   if (snapshot === undefined || !isFiniteNumber(pid)) return undefined;
   const threads = objects(snapshot['threads']).map((thread) => ({
     tid: finite(thread['tid']),
+    wait: stringOrNull(thread['wait']),
     frames: toFrames(thread['frames']),
   }));
   return { pid, threads };

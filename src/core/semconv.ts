@@ -163,6 +163,7 @@ export type MetricKey =
   | 'memoryByKind'
   | 'memoryVirtual'
   | 'swap'
+  | 'stopped'
   | 'threads'
   | 'fds'
   | 'diskIo'
@@ -197,6 +198,11 @@ export const METRIC: Readonly<Record<MetricKey | CgroupMetricKey, Metric>> = {
   memoryUsage: updown('process.memory.usage', 'By', 'resident set size'),
   memoryByKind: updown('tracewright.process.memory', 'By', 'resident memory by what backs it'),
   memoryVirtual: updown('process.memory.virtual', 'By', 'virtual memory'),
+  stopped: gauge(
+    'tracewright.process.stopped',
+    '1',
+    '1 while it is stopped (SIGSTOP, or a debugger)',
+  ),
   swap: updown('tracewright.process.memory.swap', 'By', 'swapped-out anonymous memory (VmSwap)'),
   threads: updown('process.thread.count', '{thread}', 'threads'),
   fds: updown('process.unix.file_descriptor.count', '{file_descriptor}', 'open descriptors'),

@@ -1,0 +1,145 @@
+import { processView, targetsOf } from '../core/process-view.ts';
+import { toThreadStacks } from '../core/otlp-records.ts';
+import { ATTR, METRIC, SNAPSHOT } from '../core/semconv.ts';
+import { GPU_METRIC } from '../core/semconv-gpu.ts';
+import type { Frame, Ratio, RecordingView, Seconds, Series, TargetInfo } from '../core/types.ts';
+
+/** What the processes of an inference engine and its GPUs did in a stretch of a run, for judging why nothing came out of it. */
+
+/** One process in that stretch. */
+export interface EngineProcess {
+  readonly target: TargetInfo;
+  /** Mean of one core; null where nothing was read in the stretch. */
+  readonly cpu: Ratio | null;
+  /** Stopped by a signal or a debugger at the end of it. */
+  readonly stopped: boolean;
+  /** How often it went to sleep a second: one that waits with a time-out does, one that waits for ever does not. */
+  readonly sleeps: number | null;
+  /** Innermost first, of its main thread at the last look; null where stacks were not read. */
+  readonly frames: readonly Frame[] | null;
+  /** What its main thread waited for then, as in the snapshot; null where that was not read. */
+  readonly wait: string | null;
+}
+
+/** The GPUs together. */
+export interface GpuState {
+  /** The highest mean utilisation of one. */
+  readonly utilization: Ratio;
+  /** Of that one, power over its limit; null where one of them is not known. */
+  readonly power: Ratio | null;
+}
+
+/** Roles in which tokens are made; what only takes requests and passes answers on is not the engine. */
+const ENGINE_ROLE = /engine|scheduler|worker|Python back end/;
+const FRONT_ROLE =
+  /API server|router|frontend|launcher|coordinator|controller|tokenizer|master|supervisor/;
+
+/** The processes of the engine; where no role tells, all that are no helpers. */
+export function engineProcesses(
+  view: RecordingView,
+  stretch: { readonly from: Seconds; readonly to: Seconds },
+): readonly EngineProcess[] {
+  const targets = targetsOf(view);
+  const engine = targets.filter(({ role }) => ENGINE_ROLE.test(role ?? '') && !isFront(role));
+  const chosen = engine.length > 0 ? engine : targets.filter(({ role }) => !isHelper(role));
+  return chosen.map((target) => stateOf(processView(view, target), target, stretch));
+}
+
+function isFront(role: string | null): boolean {
+  return FRONT_ROLE.test(role ?? '') && !/engine/.test(role ?? '');
+}
+
+function isHelper(role: string | null): boolean {
+  return role === 'resource tracker' || role === 'fork server' || role === 'shell';
+}
+
+function stateOf(
+  view: RecordingView,
+  target: TargetInfo,
+  { from, to }: { readonly from: Seconds; readonly to: Seconds },
+): EngineProcess {
+  const cpu = within(view.series(METRIC.cpuUtilization.name)[0], from, to);
+  const stopped = view.series(METRIC.stopped.name)[0]?.at.at(-1) ?? 0;
+  const voluntary = view.series(METRIC.contextSwitches.name, {
+    [ATTR.contextSwitchType]: 'voluntary',
+  })[0];
+  return {
+    target,
+    cpu: cpu.length === 0 ? null : mean(cpu),
+    // Read once a second: a stop that ended is not the last thing that was read.
+    stopped: stopped >= to - STOPPED_SINCE,
+    sleeps: rate(voluntary, from, to),
+    ...lastLook(view, target.pid, from),
+  };
+}
+
+const STOPPED_SINCE: Seconds = 3;
+
+/** The last look at the main thread, if it was made in the stretch. */
+function lastLook(
+  view: RecordingView,
+  pid: number,
+  from: Seconds,
+): Pick<EngineProcess, 'frames' | 'wait'> {
+  const last = view.snapshots(SNAPSHOT.threads).findLast(({ at }) => at >= from);
+  const main = toThreadStacks(last?.body)?.threads.find(({ tid }) => tid === pid);
+  return main === undefined ? { frames: null, wait: null } : main;
+}
+
+/** Null where no GPU was read in the stretch. */
+export function gpuState(
+  view: RecordingView,
+  { from, to }: { readonly from: Seconds; readonly to: Seconds },
+): GpuState | null {
+  let busiest: GpuState | null = null;
+  for (const series of view.series(GPU_METRIC.gpuUtilization.name)) {
+    const values = within(series, from, to);
+    if (values.length === 0) continue;
+    const utilization = mean(values);
+    if (busiest !== null && busiest.utilization >= utilization) continue;
+    const id = series.attributes['hw.id'];
+    const same = typeof id === 'string' ? { 'hw.id': id } : {};
+    const power = within(view.series(GPU_METRIC.gpuPower.name, same)[0], from, to);
+    const limit = view.series(GPU_METRIC.gpuPowerLimit.name, same)[0]?.value.at(-1) ?? 0;
+    busiest = { utilization, power: power.length > 0 && limit > 0 ? mean(power) / limit : null };
+  }
+  return busiest;
+}
+
+function within(series: Series | undefined, from: Seconds, to: Seconds): readonly number[] {
+  if (series === undefined) return [];
+  return [...series.value].filter((_, i) => {
+    const at = series.at[i] ?? 0;
+    return at > from && at <= to;
+  });
+}
+
+/** By how much a counter grew a second; null with fewer than two readings. */
+function rate(series: Series | undefined, from: Seconds, to: Seconds): number | null {
+  if (series === undefined) return null;
+  const times = [...series.at];
+  const first = times.findIndex((at) => at > from);
+  const last = times.findLastIndex((at) => at <= to);
+  const elapsed = (times[last] ?? 0) - (times[first] ?? 0);
+  if (first < 0 || elapsed <= 0) return null;
+  return ((series.value[last] ?? 0) - (series.value[first] ?? 0)) / elapsed;
+}
+
+function mean(values: readonly number[]): number {
+  return values.reduce((sum, value) => sum + value, 0) / values.length;
+}
+
+/** In words, with its role. */
+export function nameOf({ target }: EngineProcess): string {
+  return target.role === null ? `pid ${target.pid}` : `${target.role} (pid ${target.pid})`;
+}
+
+/** Where its main thread is, in words; empty where its stack was not read. */
+export function frameText({ frames }: EngineProcess): string {
+  const [top, caller] = frames ?? [];
+  if (top === undefined) return '';
+  return `, in ${top.function}${caller === undefined ? '' : ` < ${caller.function}`}`;
+}
+
+/** `97 %`. */
+export const percent = (share: number): string => `${Math.round(share * 100)} %`;

@@ -1,0 +1,237 @@
+import { describe, expect, it } from 'vitest';
+import { detectAll } from '../../src/analysis/detectors.ts';
+import { ATTR, METRIC, SNAPSHOT } from '../../src/core/semconv.ts';
+import { GPU_METRIC } from '../../src/core/semconv-gpu.ts';
+import { SERVER_EVENT, SERVER_METRIC } from '../../src/core/semconv-server.ts';
+import type {
+  Attributes,
+  Metric,
+  Observation,
+  RunStart,
+  TargetInfo,
+} from '../../src/core/types.ts';
+import { memoryRecording } from '../../src/recording/memory.ts';
+import { START, T0 } from './simulated-run.ts';
+
+const target = (pid: number, role: string): TargetInfo => ({
+  pid,
+  parent: pid === 42 ? 1 : 42,
+  startTicks: pid,
+  runtime: 'python',
+  runtimeVersion: '3.11',
+  title: 'vllm',
+  role,
+});
+
+const VLLM: RunStart = {
+  ...START,
+  targets: [
+    target(42, 'vLLM API server'),
+    target(43, 'vLLM engine core'),
+    target(44, 'vLLM worker TP0'),
+    target(45, 'vLLM worker TP1'),
+    target(46, 'vLLM worker TP2'),
+  ],
+};
+const ENGINE = [43, 44, 45, 46];
+
+/** One reading a second. */
+function series(
+  metric: Metric,
+  length: number,
+  value: (s: number) => number,
+  attributes: Attributes = {},
+) {
+  return Array.from({ length: length + 1 }, (_, s): Observation => ({
+    kind: 'sample',
+    at: T0 + s,
+    metric: metric.name,
+    value: value(s),
+    attributes,
+  }));
+}
+
+interface Scene {
+  readonly length: number;
+  /** Tokens made by then. */
+  readonly tokens: (second: number) => number;
+  readonly running?: (second: number) => number;
+  readonly cpu?: (pid: number) => number;
+  /** Voluntary switches a second. */
+  readonly sleeps?: (pid: number) => number;
+  readonly gpu?: { readonly utilization: number; readonly power: number };
+  readonly more?: readonly Observation[];
+}
+
+function wedges({
+  length,
+  tokens,
+  running = () => 2,
+  cpu = () => 0.01,
+  sleeps,
+  gpu,
+  more = [],
+}: Scene) {
+  const recording = memoryRecording(VLLM);
+  const all = [
+    ...series(SERVER_METRIC.running, length, running),
+    ...series(SERVER_METRIC.waiting, length, () => 3),
+    ...series(SERVER_METRIC.outputTokens, length, tokens),
+    ...series(SERVER_METRIC.finished, length, () => 7),
+    ...ENGINE.flatMap((pid) =>
+      series(METRIC.cpuUtilization, length, () => cpu(pid), { [ATTR.pid]: pid }),
+    ),
+    ...ENGINE.flatMap((pid) =>
+      sleeps === undefined
+        ? []
+        : series(METRIC.contextSwitches, length, (s) => s * sleeps(pid), {
+            [ATTR.pid]: pid,
+            [ATTR.contextSwitchType]: 'voluntary',
+          }),
+    ),
+    ...(gpu === undefined
+      ? []
+      : [
+          ...series(GPU_METRIC.gpuUtilization, length, () => gpu.utilization, { 'hw.id': 'GPU-1' }),
+          ...series(GPU_METRIC.gpuPower, length, () => 700 * gpu.power, { 'hw.id': 'GPU-1' }),
+          ...series(GPU_METRIC.gpuPowerLimit, length, () => 700, { 'hw.id': 'GPU-1' }),
+        ]),
+    ...more,
+  ];
+  for (const one of all) recording.write(one);
+  return detectAll(recording.view()).filter(({ kind }) => kind === 'wedge');
+}
+
+/** Tokens for so many seconds, then none. */
+const until = (second: number) => (s: number) => 10 * Math.min(s, second);
+
+const look = (pid: number, wait: string, place: string, second: number): Observation => ({
+  kind: 'snapshot',
+  at: T0 + second,
+  of: SNAPSHOT.threads,
+  body: {
+    pid,
+    threads: [
+      { tid: pid, wait, holdsGil: false, frames: [{ function: place, file: 'a.py', line: 3 }] },
+    ],
+  },
+});
+
+describe('a wedge', () => {
+  it('is likely after 20 seconds without progress and confirmed after 120', () => {
+    expect(wedges({ length: 24, tokens: until(5) })).toEqual([]);
+    const [likely] = wedges({ length: 30, tokens: until(5) });
+    expect(likely).toMatchObject({
+      code: 'TRC201',
+      confidence: 'likely',
+      mechanism: 'lost wake-up',
+      severity: 'critical',
+    });
+    expect(likely?.measure).toMatchObject({ stalled_s: 25, running_count: 2, waiting_count: 3 });
+    expect(wedges({ length: 130, tokens: until(5) })).toMatchObject([{ confidence: 'confirmed' }]);
+  });
+
+  it('is measured by what the server did before: three times its longest pause', () => {
+    const bursts = (s: number) => (s < 15 ? 0 : until(30)(s));
+    expect(wedges({ length: 70, tokens: bursts })).toEqual([]);
+    expect(wedges({ length: 80, tokens: bursts })).toMatchObject([{ confidence: 'likely' }]);
+  });
+
+  it.each([
+    ['a token every 15 seconds', (s: number) => Math.floor(s / 15)],
+    ['one step of a scheduler that counts in its KV cache alone', () => 0],
+  ])('is not called where a server moves slowly: %s', (_, tokens) => {
+    const more = series(SERVER_METRIC.kvUsage, 200, (s) => Math.floor(s / 15) / 100);
+    expect(wedges({ length: 200, tokens, more })).toEqual([]);
+  });
+
+  it('is not called where nothing runs, or has run for long enough', () => {
+    expect(wedges({ length: 200, tokens: until(5), running: () => 0 })).toEqual([]);
+    expect(wedges({ length: 200, tokens: until(5), running: (s) => (s < 190 ? 0 : 1) })).toEqual(
+      [],
+    );
+  });
+
+  it.each([
+    ['a GPU under power', { gpu: { utilization: 0.99, power: 0.8 } }],
+    [
+      'cores that compute, and no GPU to tell',
+      { cpu: (pid: number) => (pid === 43 ? 0.98 : 0.01) },
+    ],
+    ['a thread in one long sleep', { sleeps: () => 0, more: [look(43, 'sleep', 'prefill', 50)] }],
+  ])('is not called for one prefill of 60 seconds: %s', (_, scene) => {
+    expect(wedges({ length: 65, tokens: until(5), ...scene })).toEqual([]);
+    // Nobody waits for five minutes.
+    expect(wedges({ length: 310, tokens: until(5), ...scene })).toHaveLength(1);
+  });
+
+  it('is a kernel that never returned where the GPU is busy without power', () => {
+    const [finding] = wedges({ length: 30, tokens: until(5), gpu: { utilization: 1, power: 0.2 } });
+    expect(finding).toMatchObject({ mechanism: 'kernel never returned', confidence: 'likely' });
+    expect(finding?.evidence.map(({ kind }) => kind)).toContain('gpu');
+  });
+
+  it('spins where the engine is busy and the GPU is not', () => {
+    const scene = {
+      cpu: (pid: number) => (pid === 43 ? 0.97 : 0.01),
+      gpu: { utilization: 0, power: 0.1 },
+    };
+    expect(wedges({ length: 30, tokens: until(5), ...scene })).toMatchObject([
+      { mechanism: 'spinning', pid: 43 },
+    ]);
+  });
+
+  it('names the process that is stopped', () => {
+    const more = series(METRIC.stopped, 30, () => 1, { [ATTR.pid]: 45 }).slice(6);
+    const [finding] = wedges({ length: 30, tokens: until(5), more });
+    expect(finding).toMatchObject({ mechanism: 'stopped process', pid: 45 });
+    expect(finding?.summary).toContain('vLLM worker TP1 (pid 45) is stopped');
+  });
+
+  it('names the rank that waits for a lock, with its frames, where stacks are read', () => {
+    const more = [
+      ...ENGINE.filter((pid) => pid !== 45).map((pid) => look(pid, 'message', 'recv', 28)),
+      look(45, 'lock', 'save_kv', 28),
+    ];
+    const [finding] = wedges({ length: 30, tokens: until(5), more });
+    expect(finding).toMatchObject({ mechanism: 'deadlock', pid: 45 });
+    expect(finding?.where[0]).toMatchObject({ function: 'save_kv', line: 3 });
+  });
+
+  it('names the rank that is elsewhere than the others', () => {
+    const more = [44, 45, 46].map((pid) =>
+      look(pid, 'message', pid === 46 ? 'broadcast' : 'recv', 28),
+    );
+    expect(wedges({ length: 30, tokens: until(5), more })).toMatchObject([{ pid: 46 }]);
+  });
+
+  it('names the rank that does not wake up any more where stacks may not be read', () => {
+    const [finding] = wedges({
+      length: 30,
+      tokens: until(5),
+      sleeps: (pid) => (pid === 44 ? 0 : 20),
+    });
+    expect(finding).toMatchObject({ pid: 44, mechanism: 'lost wake-up' });
+  });
+
+  it('names nobody where all wait alike', () => {
+    const [finding] = wedges({ length: 30, tokens: until(5), sleeps: () => 20 });
+    expect(finding?.pid).toBeNull();
+  });
+
+  it('is told of a server without metrics by probes that time out', () => {
+    const recording = memoryRecording(START);
+    for (const second of [5, 10, 15, 20, 25, 30]) {
+      recording.write({
+        kind: 'event',
+        at: T0 + second,
+        name: SERVER_EVENT.probeFailed,
+        severity: 'warn',
+        body: 'no answer',
+        attributes: { 'error.type': 'timeout.first_byte' },
+      });
+    }
+    for (const one of series(METRIC.cpuUtilization, 30, () => 0)) recording.write(one);
+    expect(detectAll(recording.view())).toMatchObject([{ kind: 'wedge', confidence: 'likely' }]);
+  });
+});
