@@ -1,5 +1,7 @@
-import { Agent, get } from 'node:http';
+import { Agent, get, type IncomingMessage } from 'node:http';
 import { Agent as TlsAgent, get as getTls } from 'node:https';
+import type { Readable } from 'node:stream';
+import { createBrotliDecompress, createGunzip, createInflate } from 'node:zlib';
 import { PAGE_LIMIT } from '../../src/platform/prometheus.ts';
 import { printable } from '../../src/core/text.ts';
 import type { Seconds } from '../../src/core/types.ts';
@@ -37,20 +39,30 @@ export class PageSource {
         fail(printable(error.code ?? error.message, 100));
       });
       request.on('response', (response) => {
-        if (response.statusCode !== 200) {
+        const { statusCode = 0, headers } = response;
+        if (statusCode !== 200) {
           response.resume();
-          fail(`HTTP ${String(response.statusCode)}`);
+          // Where it leads to is nobody's business that was asked for.
+          const leads = statusCode >= 300 && statusCode < 400 ? ', which is not followed' : '';
+          fail(`HTTP ${statusCode}${leads}`);
+          return;
+        }
+        const encoding = headers['content-encoding'] ?? 'identity';
+        const body = decoded(response, encoding);
+        if (body === null) {
+          fail(`content encoding ${printable(encoding, 40)}, which was not asked for`);
           return;
         }
         let size = 0;
         const chunks: Buffer[] = [];
-        response.on('data', (chunk: Buffer) => {
+        body.on('data', (chunk: Buffer) => {
           size += chunk.length;
           if (size > PAGE_LIMIT) fail(`more than ${PAGE_LIMIT} bytes`);
           else chunks.push(chunk);
         });
-        response.on('error', (error) => fail(printable(error.message, 100)));
-        response.on('end', () => {
+        for (const stream of [response, body])
+          stream.on('error', (error: Error) => fail(printable(error.message, 100)));
+        body.on('end', () => {
           clearTimeout(timer);
           resolve({ ok: true, text: Buffer.concat(chunks).toString('utf8') });
         });
@@ -60,5 +72,23 @@ export class PageSource {
 
   close(): void {
     this.#agent.destroy();
+  }
+}
+
+/** Some servers and proxies compress without being asked to. Null for an encoding that is not known. */
+function decoded(response: IncomingMessage, encoding: string): Readable | null {
+  switch (encoding.trim().toLowerCase()) {
+    case '':
+    case 'identity':
+      return response;
+    case 'gzip':
+    case 'x-gzip':
+      return response.pipe(createGunzip());
+    case 'deflate':
+      return response.pipe(createInflate());
+    case 'br':
+      return response.pipe(createBrotliDecompress());
+    default:
+      return null;
   }
 }

@@ -1,6 +1,7 @@
 import { once } from 'node:events';
 import { type Server, createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
+import { Readable } from 'node:stream';
 
 /** A server with a page for Prometheus that a test changes while it is read. */
 export interface PageServer {
@@ -11,15 +12,29 @@ export interface PageServer {
 }
 
 /** What a request gets: a page, a status, or nothing ever. */
-export type PageBehaviour = { readonly page: string } | { readonly status: number } | 'hang';
+export type PageBehaviour =
+  | { readonly page: string | Buffer; readonly encoding?: string }
+  | { readonly status: number; readonly location?: string }
+  /** Parts of a page, as fast as they are taken. */
+  | { readonly parts: Iterable<string> | AsyncIterable<string> }
+  | 'hang';
 
 export async function startPageServer(answer: (nth: number) => PageBehaviour): Promise<PageServer> {
   let asked = 0;
   const server: Server = createServer((_, response) => {
     const behaviour = answer(asked++);
     if (behaviour === 'hang') return;
-    if ('status' in behaviour) response.writeHead(behaviour.status).end();
-    else response.writeHead(200, { 'content-type': 'text/plain' }).end(behaviour.page);
+    if ('status' in behaviour) {
+      const { status, location } = behaviour;
+      response.writeHead(status, location === undefined ? {} : { location }).end();
+    } else if ('parts' in behaviour) {
+      response.writeHead(200, { 'content-type': 'text/plain' });
+      Readable.from(behaviour.parts).pipe(response);
+    } else {
+      const { page, encoding } = behaviour;
+      const coded = encoding === undefined ? {} : { 'content-encoding': encoding };
+      response.writeHead(200, { 'content-type': 'text/plain', ...coded }).end(page);
+    }
   });
   server.listen(0, '127.0.0.1');
   await once(server, 'listening');

@@ -1,3 +1,5 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { brotliCompressSync, deflateSync, gzipSync } from 'node:zlib';
 import { afterEach, expect, it } from 'vitest';
 import {
   ServerMetrics,
@@ -161,6 +163,57 @@ it.each([
     reason: expect.stringMatching(reason) as unknown,
   });
 });
+
+it.each([
+  ['gzip', gzipSync],
+  ['deflate', deflateSync],
+  ['br', brotliCompressSync],
+])('reads a page that comes in %s without being asked for', async (encoding, compress) => {
+  const server = await serve(() => ({ page: compress(page(3, 40)), encoding }));
+  const seen = await observe(server, { until: 2 });
+  expect(of(seen, 'tracewright.server.tokens.output')[0]?.value).toBe(40);
+});
+
+it.each([
+  [{ page: 'not gzip', encoding: 'gzip' }, /incorrect header/],
+  [{ page: 'm 1', encoding: 'zstd' }, /content encoding zstd/],
+  [{ page: gzipSync('m 1\n'.repeat(3_000_000)), encoding: 'gzip' }, /more than 8388608 bytes/],
+  [{ status: 302, location: 'http://127.0.0.1:1/metrics' }, /HTTP 302, which is not followed/],
+] as const)('gives up a page that is not one (%#)', async (answer, reason) => {
+  const server = await serve(() => answer);
+  const availability = await new ServerMetrics({ every: 1 }).probe({
+    kind: 'endpoint',
+    url: server.url,
+  });
+  expect(availability).toMatchObject({
+    available: false,
+    reason: expect.stringMatching(reason) as unknown,
+  });
+  expect(server.asked).toBe(1);
+});
+
+it('gives up a page that does not end, whether it comes fast or slowly', async () => {
+  const endless = function* (): Generator<string> {
+    for (;;) yield `m 1\n# ${'x'.repeat(60_000)}\n`;
+  };
+  const fast = await serve(() => ({ parts: endless() }));
+  const target = { kind: 'endpoint', url: fast.url } as const;
+  expect(await new ServerMetrics({ every: 1 }).probe(target)).toMatchObject({
+    reason: expect.stringMatching(/more than 8388608 bytes/) as unknown,
+  });
+  const trickle = await serve(() => ({ parts: slowly() }));
+  const slow = { kind: 'endpoint', url: trickle.url } as const;
+  expect(await new ServerMetrics({ every: 1, limit: 0.2 }).probe(slow)).toMatchObject({
+    reason: 'no answer within 0.2 s',
+  });
+});
+
+async function* slowly(): AsyncGenerator<string> {
+  for (let nth = 0; ; nth++) {
+    yield `m${nth} 1\n`;
+    await sleep(20);
+  }
+}
 
 it('says so when nothing listens', async () => {
   const server = await startPageServer(() => ({ status: 200 }));
