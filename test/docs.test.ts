@@ -4,6 +4,8 @@ import { describe, expect, it } from 'vitest';
 import { parseAttachOptions } from '../src/commands/attach-options.ts';
 import { parseLoadOptions } from '../src/commands/load-options.ts';
 import { loadUsage } from '../src/commands/load-usage.ts';
+import { chooseCleanRule, cleanUsage } from '../src/commands/clean-options.ts';
+import { lsUsage } from '../src/commands/ls-options.ts';
 import { chooseCleanupTarget, cleanupUsage } from '../src/commands/cleanup-options.ts';
 import { completionUsage } from '../src/commands/completion-options.ts';
 import { chooseDoctorTarget, doctorUsage } from '../src/commands/doctor-options.ts';
@@ -34,6 +36,8 @@ const helps = [
   showUsage.help,
   doctorUsage.help,
   cleanupUsage.help,
+  lsUsage.help,
+  cleanUsage.help,
   completionUsage.help,
 ].map((text) => ({ path: 'help', text }));
 const shown = [...all.flatMap(examples), ...helps.flatMap(helpExamples)];
@@ -78,6 +82,8 @@ describe('examples', () => {
       else if (name === 'load') parseLoadOptions(values, positionals, { env: {} });
       else if (name === 'doctor') chooseDoctorTarget(values, positionals);
       else if (name === 'cleanup') chooseCleanupTarget(values, positionals);
+      else if (name === 'clean') chooseCleanRule(values);
+      else if (name === 'ls') expect(positionals).toEqual([]);
       else expect(positionals).toHaveLength(1);
     },
   );
@@ -101,6 +107,8 @@ describe('flags', () => {
       'docs/jaeger.md',
       'docs/doctor.md',
       'docs/cleanup.md',
+      'docs/ls.md',
+      'docs/clean.md',
       'docs/architecture.md',
       'SECURITY.md',
     ]) {

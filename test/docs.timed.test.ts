@@ -81,6 +81,8 @@ describe('the examples of the documents', () => {
       [...(name === undefined ? [] : [name]), ...given],
       {
         cwd: folder,
+        // Nobody's recordings are cleaned up but those of these tests.
+        env: { XDG_STATE_HOME: join(folder, 'state') },
       },
     );
     expect(expectedCodes(name, args), stderr).toContain(code);

@@ -30,6 +30,16 @@ export const VERBS: readonly Verb[] = [
     command: async () => (await import('./show.ts')).showCommand,
   },
   {
+    name: 'ls',
+    usage: async () => (await import('./ls-options.ts')).lsUsage,
+    command: async () => (await import('./ls.ts')).lsCommand,
+  },
+  {
+    name: 'clean',
+    usage: async () => (await import('./clean-options.ts')).cleanUsage,
+    command: async () => (await import('./clean.ts')).cleanCommand,
+  },
+  {
     name: 'doctor',
     usage: async () => (await import('./doctor-options.ts')).doctorUsage,
     command: async () => (await import('./doctor.ts')).doctorCommand,
