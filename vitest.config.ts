@@ -35,6 +35,7 @@ const PROGRAMS = [
     'outcomes',
     'package',
     'permissions',
+    'restarts',
     'run',
     'standalone',
     'trees',

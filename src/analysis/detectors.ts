@@ -10,6 +10,7 @@ import { memoryLimit } from './memory-limit.ts';
 import { processExit } from './process-exit.ts';
 import { groupFindings, SEVERITY_RANK } from './processes.ts';
 import { requestErrors } from './request-errors.ts';
+import { restarts } from './restarts.ts';
 import { saturation } from './saturation.ts';
 import { slowRequests } from './slow-requests.ts';
 import { wedge } from './wedge.ts';
@@ -24,6 +25,7 @@ export const DETECTORS: readonly Detector[] = [
   cpuThrottled,
   memoryLimit,
   processExit,
+  restarts,
   wedge,
   clientSaturated,
   saturation,

@@ -34,6 +34,9 @@ Target:
                              Dynamo, TGI, gunicorn, uvicorn with workers,
                              Node's cluster, ...)
       --no-subprocesses      never
+      --follow-restarts      when the target ends, wait a minute for it to come
+                             back and watch that; --follow-restarts=5m: five;
+                             without --duration until Ctrl-C
 
 Watching:
   -d, --duration <time>      how long: 10, 10s, 2m, 1h (default 10s);

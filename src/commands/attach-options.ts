@@ -28,12 +28,17 @@ const SIZE_BOUNDS = { least: 16 * 2 ** 20, most: 2 ** 40 } as const;
 /** V8 was measured to need a second for a heap of 380 MB. */
 const PAUSE_BOUNDS = { least: 0, most: 60 } as const;
 
+/** A server with a model to load is away for minutes only when it is not coming; its process is back much sooner. */
+const RESTART_WAIT: Seconds = 60;
+const RESTART_BOUNDS = { least: 1, most: 86_400 } as const;
+
 const OPTIONS = {
   pid: { type: 'string', short: 'p', multiple: true },
   match: { type: 'string' },
   all: { type: 'boolean' },
   subprocesses: { type: 'boolean' },
   'no-subprocesses': { type: 'boolean' },
+  'follow-restarts': { type: 'string' },
   duration: { type: 'string', short: 'd' },
   'lag-threshold': { type: 'string' },
   output: { type: 'string', short: 'o' },
@@ -64,7 +69,7 @@ export const attachUsage: Usage = {
   summary: 'Watch a running process and say what blocks its event loop',
   help: attachHelp,
   options: OPTIONS,
-  bare: { inspect: 'open' },
+  bare: { inspect: 'open', 'follow-restarts': writeDuration(RESTART_WAIT) },
   completes: {
     argument: 'process',
     values: {
@@ -97,6 +102,8 @@ export interface AttachOptions {
     | { readonly by: 'list' };
   /** Watch the processes that the target started too; null: where it is a server known to spread over several. */
   readonly subprocesses: boolean | null;
+  /** When the target ends, wait so long for it to come back under another pid; null: the run ends with it. */
+  readonly followRestarts: Seconds | null;
   /** Null: until Ctrl-C or the end of the target. */
   readonly duration: Seconds | null;
   readonly lagThreshold: Seconds;
@@ -153,11 +160,17 @@ export function parseAttachOptions(
     }
   }
   const trigger = parseTriggerOptions(values);
+  const target = chooseTarget(values, positionals);
+  const followRestarts = chooseFollowRestarts(text('follow-restarts'), target);
   return {
-    target: chooseTarget(values, positionals),
+    target,
     subprocesses: chooseSubprocesses(isSet('subprocesses'), isSet('no-subprocesses')),
-    // What waits for an event is left on; a configured duration is that of looking.
-    duration: chooseDuration(text('duration'), trigger === null ? defaults.duration : null),
+    followRestarts,
+    // What waits for an event or a restart is left on; a configured duration is that of looking.
+    duration: chooseDuration(
+      text('duration'),
+      trigger === null && followRestarts === null ? defaults.duration : null,
+    ),
     lagThreshold: belowTriggers(trigger, {
       threshold: chooseLagThreshold(text('lag-threshold'), defaults.lagThreshold),
       isGiven: text('lag-threshold') !== undefined,
@@ -247,6 +260,17 @@ function chooseTarget(
     throw usageError('--match needs a pattern, got an empty one', 'Bare trace attach lists all.');
   }
   return { by: 'match', pattern, ...(all ? { all } : {}) };
+}
+
+/** Several targets are told apart by their pids, which a restart takes away. */
+function chooseFollowRestarts(
+  text: string | undefined,
+  target: AttachOptions['target'],
+): Seconds | null {
+  if (text === undefined) return null;
+  if ((target.by === 'pid' && target.others !== undefined) || (target.by === 'match' && target.all))
+    throw contradiction('--follow-restarts', 'several targets');
+  return parseDuration(text, { flag: '--follow-restarts', bare: 's', ...RESTART_BOUNDS });
 }
 
 function chooseSubprocesses(wanted: boolean, unwanted: boolean): boolean | null {

@@ -117,7 +117,7 @@ function isServerWithChildren(pid: number): boolean {
 }
 
 export class ProcessTreeWatch {
-  readonly #roots: readonly number[];
+  readonly #roots: number[];
   readonly #follows: boolean;
   readonly #probe: ProbeMember;
   readonly #members = new Map<number, Member>();
@@ -200,6 +200,11 @@ export class ProcessTreeWatch {
     });
   }
 
+  /** Watches one more process from the next look on, and what it starts where that is followed: what a service came back as. */
+  adopt(pid: number): void {
+    this.#roots.push(pid);
+  }
+
   /** A source that looks who has come, and what they call themselves now. */
   source(add: (source: Source) => void): Source {
     const look = (clock: Clock) => this.#look(clock, add);
@@ -277,7 +282,9 @@ export class ProcessTreeWatch {
     const fresh: number[] = [];
     for (const pid of wanted) {
       const stat = readStat(pid);
-      if (stat === null || hasEnded(stat) || ageOf(stat) < settled) continue;
+      if (stat === null || hasEnded(stat)) continue;
+      // A root was asked for; it is not one of the commands that are run and gone.
+      if (ageOf(stat) < settled && !this.#roots.includes(pid)) continue;
       const isKnown = this.#members.get(pid)?.info.startTicks === stat.startTicks;
       if (!isKnown && !this.#refused.has(identityOf(stat))) fresh.push(pid);
     }

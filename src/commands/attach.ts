@@ -14,6 +14,7 @@ import { NodeInspector } from './attach-inspect.ts';
 import { attachUsage, type AttachOptions, parseAttachOptions } from './attach-options.ts';
 import { type AttachPlan, probeTarget } from './attach-probe.ts';
 import { AttachScreen } from './attach-screen.ts';
+import { RestartWatch } from './attach-restarts.ts';
 import { openTree, type ProcessTreeWatch } from './attach-tree.ts';
 
 import type { Command, CommandContext, Environment, StopSignal } from './command.ts';
@@ -50,9 +51,10 @@ async function run({ values, positionals, environment }: CommandContext): Promis
       try {
         screen.announce(plan, tree);
         const context = { options, environment, screen, inspector, stops };
+        const restarts = restartsOf(plan, { tree, options, screen });
         const outcome = await runPlan(
           { plan, tree },
-          { ...context, verb: 'attach', name: String(plan.found.target.pid) },
+          { ...context, verb: 'attach', name: String(plan.found.target.pid), restarts },
         );
         return exitCode(outcome, { options, signal: stops.received });
       } finally {
@@ -91,6 +93,21 @@ interface RunContext {
   readonly until?: Promise<Watched['reason']>;
   /** What is watched beside the plan's collectors. */
   readonly sources?: readonly Source[];
+  /** What finds the target again when it has ended; then the run ends when that gives up. */
+  readonly restarts?: RestartWatch | null;
+}
+
+function restartsOf(
+  plan: AttachPlan,
+  context: {
+    readonly tree: ProcessTreeWatch;
+    readonly options: AttachOptions;
+    readonly screen: AttachScreen;
+  },
+): RestartWatch | null {
+  const { target, followRestarts: limit } = context.options;
+  if (limit === null) return null;
+  return new RestartWatch(plan.found.target, { ...context, target, limit });
 }
 
 /** What is watched: the target, and whatever else. */
@@ -108,7 +125,7 @@ interface RunOutcome {
 
 /** Watches what the plan says into its sinks and prints the report. Throws ERR_TARGET_GONE when nothing was observed. */
 export async function runPlan({ plan, tree }: Watching, context: RunContext): Promise<RunOutcome> {
-  const { options, environment, screen, inspector, stops, until } = context;
+  const { options, environment, screen, inspector, stops, until, restarts = null } = context;
   const clock = anchoredClock(takeAnchor());
   const start = runStart({ plan, tree }, context, clock);
   const setup = {
@@ -130,9 +147,10 @@ export async function runPlan({ plan, tree }: Watching, context: RunContext): Pr
       ...plan.collectors.map((collector) => sourceOf(collector, plan.found.target)),
       ...tree.sources,
       ...(context.sources ?? []),
+      ...(restarts === null ? [] : [restarts]),
     ],
     joining: (add) => add(tree.source(add)),
-    endsWith: () => tree.isOver(),
+    endsWith: () => (restarts ?? tree).isOver(),
     sinks: [...sinks.all, screen],
     clock,
     duration: until ?? options.duration,

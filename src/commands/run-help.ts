@@ -67,10 +67,10 @@ Exit codes:
   127  the command is not there
 
 Examples:
-  trace run -- python app.py --port 8000
+  trace run -- python app.py
   trace run --ready-url http://127.0.0.1:8000/health -- vllm serve Qwen/Qwen3-8B
   trace run --json --report report.json -- npm start
-  trace run -d 1m --fail-on warning -- sh -c 'exec uvicorn app:main'
+  trace run -d 1m --fail-on warning -- uvicorn app:main
 
 More: docs/run.md
 `;

@@ -81,6 +81,10 @@ export const ATTR = {
   urlFull: 'url.full',
   /** From the start of a command to its first answer that said it is ready, in seconds. */
   startupDuration: 'tracewright.run.startup_duration',
+  /** Of a service that came back: its process before, how long that had lived, and how long there was none, in seconds. */
+  restartPrevious: 'tracewright.restart.previous_pid',
+  restartLived: 'tracewright.restart.lived',
+  restartAway: 'tracewright.restart.away',
   findingCode: 'tracewright.finding.code',
   findingKind: 'tracewright.finding.kind',
   heapSpace: 'v8js.heap.space.name',
@@ -122,6 +126,8 @@ export const EVENT = {
   targetExit: 'tracewright.target.exit',
   /** Once in a run of a command: what was asked for readiness answered. */
   ready: 'tracewright.run.ready',
+  /** A target that had ended came back under another pid, and is watched again. */
+  targetRestart: 'tracewright.target.restart',
   note: 'tracewright.note',
   /** A flight recorder's trigger fired. */
   trigger: 'tracewright.trigger',

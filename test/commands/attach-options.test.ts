@@ -25,6 +25,7 @@ describe('trace attach', () => {
       inspect: null,
       maxPause: null,
       subprocesses: null,
+      followRestarts: null,
       requireStacks: false,
       exitZero: false,
       progress: true,
@@ -32,6 +33,18 @@ describe('trace attach', () => {
       verbose: false,
       noColor: false,
     });
+  });
+
+  it('waits a minute for a restart where it is to follow them, and then watches on', () => {
+    expect(options('7 --follow-restarts')).toMatchObject({ followRestarts: 60, duration: null });
+    expect(options('7 --follow-restarts=5m -d 1h')).toMatchObject({
+      followRestarts: 300,
+      duration: 3600,
+    });
+    expect(options('7 --follow-restarts', { duration: 20 }).duration).toBeNull();
+    expect(() => options('7 8 --follow-restarts')).toThrow('several targets');
+    expect(() => options('--match x --all --follow-restarts')).toThrow('several targets');
+    expect(() => options('7 --follow-restarts=0')).toThrow('between 1s and 24h');
   });
 
   it('takes its target by position, by flag or by title, or lists', () => {
