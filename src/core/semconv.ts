@@ -1,4 +1,5 @@
 import { CGROUP_METRIC, type CgroupMetricKey } from './semconv-cgroup.ts';
+import { GPU_METRIC, type GpuMetricKey } from './semconv-gpu.ts';
 import type { Metric } from './types.ts';
 
 /**
@@ -197,8 +198,9 @@ export type MetricKey =
   | 'gcDuration';
 
 /** Metrics, by a short key. */
-export const METRIC: Readonly<Record<MetricKey | CgroupMetricKey, Metric>> = {
+export const METRIC: Readonly<Record<MetricKey | CgroupMetricKey | GpuMetricKey, Metric>> = {
   ...CGROUP_METRIC,
+  ...GPU_METRIC,
   cpuTime: counter('process.cpu.time', 's', 'CPU time by mode'),
   cpuUtilization: gauge('process.cpu.utilization', '1', 'CPU time over wall time, one core = 1'),
   memoryUsage: updown('process.memory.usage', 'By', 'resident set size'),
