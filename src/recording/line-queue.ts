@@ -103,8 +103,9 @@ export class LineQueue {
     } catch (error) {
       const isPassing = error instanceof Error && 'code' in error && PASSING.has(error.code);
       this.#state = isPassing ? 'paused' : 'failed';
-      this.#dropped += observations;
+      // First: what is lost from here on begins with this line.
       this.#options.onFailure(error);
+      this.#dropped += observations;
     }
   }
 }

@@ -1,5 +1,6 @@
 import { execFileSync, spawn } from 'node:child_process';
 import { once } from 'node:events';
+import type { Gap } from '../../src/core/types.ts';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -53,6 +54,7 @@ interface Outcome {
   readonly kept: number;
   readonly last: number;
   readonly problems: readonly string[];
+  readonly gaps: readonly Gap[];
 }
 
 function outcomeOf(output: string): Outcome {
@@ -85,5 +87,36 @@ describe('a disk that fills up', () => {
     const outcome = outcomeOf(output);
     expectHonest(outcome);
     expect(outcome.failures[0]).toContain('the disk is full');
+  });
+
+  it.runIf(canMount)('is written on when there is room again; what is missing is a gap', () => {
+    const [recording, ballast, other] = ['r', 'ballast', 'other'].map((name) => join(root, name));
+    const script = [
+      `mount -t tmpfs -o size=6m tmpfs "${root}"`,
+      `head -c 4000000 /dev/zero > "${ballast}"`,
+      `mkdir "${other}"`,
+      `echo 1 > "${other}/telemetry.jsonl"`,
+      `"${process.execPath}" "${CHILD}" "${recording}" full-for-a-while "${ballast}"`,
+      `echo; ls "${other}" "${recording}"`,
+    ].join(' && ');
+    const output = execFileSync(NAMESPACE, ['-rm', 'sh', '-c', script], { encoding: 'utf8' });
+    const [report = '', ...files] = output.split('\n');
+    const outcome = outcomeOf(report);
+    expect(outcome.failures).toHaveLength(1);
+    expect(outcome.problems).toEqual([]);
+    expect(outcome.gaps).toHaveLength(1);
+    const [gap] = outcome.gaps;
+    expect(gap).toMatchObject({ collector: 'recording', reason: 'dropped' });
+    expect(gap?.detail).toBe(
+      `the disk was full: ${outcome.dropped} observations could not be written`,
+    );
+    expect((gap?.to ?? 0) - (gap?.from ?? 0)).toBeGreaterThan(60);
+    expect(outcome.dropped).toBeGreaterThan(60);
+    expect(outcome.kept + outcome.dropped).toBe(outcome.written);
+    expect(outcome.last).toBe(outcome.written);
+    // Segments were finished before, meanwhile and after; nobody else's file was touched.
+    expect(files.filter((name) => name.endsWith('.gz')).length).toBeGreaterThan(3);
+    expect(files.filter((name) => name.endsWith('.partial'))).toEqual([]);
+    expect(files).toContain('telemetry.jsonl');
   });
 });
