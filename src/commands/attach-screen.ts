@@ -52,6 +52,8 @@ export class AttachScreen extends RunScreen<AttachOptions> implements Sink {
     const said = new Set<string | null>();
     for (const info of [...plan.infos, ...tree.infos]) {
       if (info.available || plan.messages.length > 0 || said.has(info.reason)) continue;
+      // That a worker runs no event loop is how it is built; the report says so.
+      if (info.pid !== undefined && info.remedy === null) continue;
       said.add(info.reason);
       this.say(`${info.name}: not seen: ${printable(info.reason ?? '', 400)}`);
       if (info.remedy !== null) this.say(`  ${info.remedy}`);

@@ -24,14 +24,25 @@ export function writeBlindSpots(page: Page, report: Report): void {
   // One cause often takes several things away: it is said once.
   for (const [collector, ...others] of groupBySame(absent)) {
     const reason = outside(collector.reason ?? 'for an unknown reason', 400);
-    const names = [collector, ...others].map(({ name }) => outside(name, 40)).join(', ');
-    page.paragraph(`${names}: ${reason}`, INDENT);
+    page.paragraph(`${namesText([collector, ...others])}: ${reason}`, INDENT);
     for (const line of collector.remedy?.split('\n') ?? []) {
       page.paragraph(`→ ${outside(line, 400)}`, { first: 4, rest: 6 });
     }
   }
   for (const group of gaps) page.paragraph(gapText(group, report.duration), INDENT);
   for (const problem of report.problems) page.paragraph(outside(problem, 400), INDENT);
+}
+
+/** Processes named for whom something was not seen; the rest are counted. */
+const PIDS_NAMED = 8;
+
+/** Each name once, with the processes it is of where these are not the first. */
+function namesText(absent: readonly CollectorInfo[]): string {
+  const names = [...new Set(absent.map(({ name }) => outside(name, 40)))].join(', ');
+  const pids = [...new Set(absent.flatMap(({ pid }) => pid ?? []))];
+  if (pids.length === 0) return names;
+  const more = pids.length > PIDS_NAMED ? ` and ${pids.length - PIDS_NAMED} more` : '';
+  return `${names} of ${pids.length === 1 ? 'pid' : 'pids'} ${pids.slice(0, PIDS_NAMED).join(', ')}${more}`;
 }
 
 /** Collectors that are absent for the same reason, in their order. */
