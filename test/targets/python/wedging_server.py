@@ -1,0 +1,203 @@
+"""An inference server of several processes with vLLM's names and page, which can be wedged for real.
+
+The API server publishes what the engine core tells it; the engine core makes a step by asking every worker and waiting for all answers; a worker
+computes for a moment and answers. A step makes two tokens. What goes wrong, and when, is planned by flags:
+
+    --fault deadlock     the last worker waits for a lock that its own thread holds
+    --fault lost         the engine core waits for a message that nobody sends
+    --fault spin         the engine core polls, without sleeping, for a message that nobody sends
+    --fault prefill      one step in which the engine core computes for --prefill-s, then it goes on
+    --fault slow         a step takes --step-s from then on
+    --fault none         nothing: the healthy twin
+
+Prints `READY <pid> <port>` and `PIDS <engine core> <worker>…`.
+"""
+
+import argparse
+import asyncio
+import os
+import socket
+import subprocess
+import sys
+import threading
+import time
+
+RUNNING = 2
+PAGE = """# TYPE vllm:num_requests_running gauge
+vllm:num_requests_running{{engine="0",model_name="tiny"}} {running}
+# TYPE vllm:num_requests_waiting gauge
+vllm:num_requests_waiting{{engine="0",model_name="tiny"}} 1
+# TYPE vllm:kv_cache_usage_perc gauge
+vllm:kv_cache_usage_perc{{engine="0",model_name="tiny"}} 0.25
+# TYPE vllm:prompt_tokens_total counter
+vllm:prompt_tokens_total{{engine="0",model_name="tiny"}} 512
+# TYPE vllm:generation_tokens_total counter
+vllm:generation_tokens_total{{engine="0",model_name="tiny"}} {tokens}
+# TYPE vllm:request_success_total counter
+vllm:request_success_total{{engine="0",model_name="tiny",finished_reason="stop"}} 3
+"""
+
+
+def start(title, arguments, descriptors, **pipes):
+    """A process of this program under another name, in which the interpreter does not find its own library."""
+    environment = {**os.environ, "PYTHONHOME": sys.base_prefix}
+    command = [title, os.path.abspath(__file__), *map(str, arguments)]
+    program = os.readlink("/proc/self/exe")
+    return subprocess.Popen(command, executable=program, env=environment, pass_fds=descriptors, **pipes)
+
+
+def end_with_parent(parent):
+    while os.getppid() == parent:
+        time.sleep(0.2)
+    os._exit(0)
+
+
+def wait_for_ever(reader):
+    os.read(reader, 1)
+
+
+def poll_for_ever(flag):
+    while not flag:
+        pass
+
+
+def compute(seconds):
+    end = time.monotonic() + seconds
+    while time.monotonic() < end:
+        pass
+
+
+# -- the worker --------------------------------------------------------------------------------------------------------
+
+
+def answer(requests, answers, deadlock_at):
+    lock = threading.Lock()
+    lock.acquire()
+    while True:
+        if not os.read(requests, 1):
+            return
+        if deadlock_at is not None and time.monotonic() >= deadlock_at:
+            save_cache(lock)
+        time.sleep(0.002)
+        os.write(answers, b"a")
+
+
+def save_cache(lock):
+    with lock:
+        pass
+
+
+# -- the engine core ---------------------------------------------------------------------------------------------------
+
+
+def run_engine(arguments, workers, report):
+    fault_at = time.monotonic() + arguments.fault_s
+    nobody, _ = os.pipe()
+    while True:
+        due = time.monotonic() >= fault_at
+        if due and arguments.fault == "lost":
+            wait_for_ever(nobody)
+        if due and arguments.fault == "spin":
+            poll_for_ever([])
+        if due and arguments.fault == "prefill":
+            compute(arguments.prefill_s)
+            arguments.fault = "none"
+        step(workers)
+        report(b"s")
+        time.sleep(arguments.step_s if due and arguments.fault == "slow" else 0.05)
+
+
+def step(workers):
+    for requests, _ in workers:
+        os.write(requests, b"r")
+    for _, answers in workers:
+        receive(answers)
+
+
+def receive(answers):
+    if not os.read(answers, 1):
+        os._exit(0)
+
+
+def start_workers(arguments):
+    workers = []
+    for rank in range(arguments.workers):
+        ours_in, theirs_out = os.pipe()
+        theirs_in, ours_out = os.pipe()
+        last = rank == arguments.workers - 1
+        fault = arguments.fault if last else "none"
+        flags = ["worker", theirs_in, theirs_out, "--fault", fault, "--fault-s", arguments.fault_s]
+        child = start("VLLM::Worker_TP%d" % rank, flags, [theirs_in, theirs_out])
+        os.close(theirs_in)
+        os.close(theirs_out)
+        workers.append((ours_out, ours_in, child.pid))
+    return workers
+
+
+# -- the API server ----------------------------------------------------------------------------------------------------
+
+
+async def serve(arguments):
+    ours, theirs = socket.socketpair()
+    flags = ["engine", theirs.fileno(), "--fault", arguments.fault, "--fault-s", arguments.fault_s]
+    flags += ["--prefill-s", arguments.prefill_s, "--step-s", arguments.step_s, "--workers", arguments.workers]
+    engine = start("VLLM::EngineCore", flags, [theirs.fileno()], stdout=subprocess.PIPE)
+    theirs.close()
+    ours.setblocking(False)
+    steps = 0
+
+    async def count():
+        nonlocal steps
+        while True:
+            steps += len(await asyncio.get_running_loop().sock_recv(ours, 4096))
+
+    async def handle(reader, writer):
+        path = (await reader.readline()).split(b" ")[1]
+        while (await reader.readline()).strip():
+            pass
+        body = PAGE.format(running=RUNNING, tokens=2 * steps).encode() if path == b"/metrics" else b"ok"
+        head = "HTTP/1.1 200 OK\r\nContent-Type: text/plain; version=0.0.4\r\nContent-Length: %d\r\nConnection: close\r\n\r\n"
+        writer.write((head % len(body)).encode() + body)
+        await writer.drain()
+        writer.close()
+
+    counting = asyncio.ensure_future(count())
+    server = await asyncio.start_server(handle, "127.0.0.1", arguments.port)
+    port = server.sockets[0].getsockname()[1]
+    pids = engine.stdout.readline().decode().strip()
+    print("PIDS", pids, flush=True)
+    print("READY", os.getpid(), port, flush=True)
+    await asyncio.sleep(arguments.seconds)
+    counting.cancel()
+    engine.kill()
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("part", nargs="?", default="serve")
+    parser.add_argument("descriptors", nargs="*", type=int)
+    parser.add_argument("--fault", default="none")
+    parser.add_argument("--fault-s", type=float, default=3)
+    parser.add_argument("--prefill-s", type=float, default=60)
+    parser.add_argument("--step-s", type=float, default=8)
+    parser.add_argument("--workers", type=int, default=2)
+    parser.add_argument("--port", type=int, default=0)
+    parser.add_argument("--seconds", type=float, default=120)
+    arguments = parser.parse_args()
+    if arguments.part == "serve":
+        asyncio.run(serve(arguments))
+        return
+    threading.Thread(target=end_with_parent, args=(os.getppid(),), daemon=True).start()
+    if arguments.part == "worker":
+        requests, answers = arguments.descriptors
+        deadlock_at = time.monotonic() + arguments.fault_s if arguments.fault == "deadlock" else None
+        answer(requests, answers, deadlock_at)
+        return
+    (channel,) = arguments.descriptors
+    workers = start_workers(arguments)
+    print(os.getpid(), *[pid for _, _, pid in workers], flush=True)
+    report = socket.socket(fileno=channel).send
+    run_engine(arguments, [(requests, answers) for requests, answers, _ in workers], report)
+
+
+main()
