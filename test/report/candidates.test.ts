@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { renderCandidates } from '../../src/report/candidates.ts';
+import { renderCandidates, renderCandidatesJson } from '../../src/report/candidates.ts';
 import { displayWidth } from '../../src/report/layout.ts';
 import { renderProgress } from '../../src/report/progress.ts';
 
@@ -35,6 +35,41 @@ describe('the list of candidates', () => {
       "
     `);
     for (const line of text.split('\n')) expect(displayWidth(line)).toBeLessThanOrEqual(60);
+  });
+
+  it('has a column for what containers call their processes, where there are any', () => {
+    const common = { runtime: { name: 'node', version: null }, user: 'root', cpu: 0, age: 12 };
+    const rows = [
+      { ...common, target: { pid: 1 }, title: 'outside', namespacePid: null, container: null },
+      {
+        ...common,
+        target: { pid: 99 },
+        title: 'named',
+        namespacePid: 7,
+        container: '3f2a1b9c0d4e',
+      },
+      {
+        ...common,
+        target: { pid: 100 },
+        title: 'known',
+        namespacePid: 1,
+        container: 'pid namespace',
+      },
+    ];
+    expect(renderCandidates(rows, { ...surface, width: 90 })).toMatchInlineSnapshot(`
+      "PID  RUNTIME  USER  CPU   AGE  IN CONTAINER           TITLE
+        1  node     root  0 %  12 s                         outside
+       99  node     root  0 %  12 s  pid 7 in 3f2a1b9c0d4e  named
+      100  node     root  0 %  12 s  pid 1                  known
+
+      Watch one of them: trace attach 1
+      "
+    `);
+    const { candidates } = JSON.parse(renderCandidatesJson(rows)) as {
+      candidates: readonly object[];
+    };
+    expect(candidates[1]).toMatchObject({ namespace_pid: 7, container: '3f2a1b9c0d4e' });
+    expect(candidates[0]).toMatchObject({ namespace_pid: null, container: null });
   });
 
   it('says so when there is nothing to list', () => {
