@@ -57,21 +57,17 @@ function parseOne(word: string): FailOn {
 
 /**
  * Whether one of the findings is meant. A kind and `warning` mean what would make attach exit 1: no notes, nothing inconclusive; `note`
- * means any finding. How the command itself ended (`command` is its pid) is its exit code already: only `process-exit` by name means that.
+ * means any finding. Where the command itself failed (`hasFailed`), how it and what it started ended is in its exit code: only
+ * `process-exit` by name means that then.
  */
 export function isRefused(
   findings: readonly Finding[],
-  { failOn, command }: { readonly failOn: readonly FailOn[]; readonly command: number },
+  { failOn, hasFailed }: { readonly failOn: readonly FailOn[]; readonly hasFailed: boolean },
 ): boolean {
-  return findings.some((finding) =>
-    failOn.some(
-      (rule) => isMeant(finding, rule) && !(isEndOf(finding, command) && rule.by !== 'kind'),
-    ),
-  );
-}
-
-function isEndOf({ kind, pid }: Finding, command: number): boolean {
-  return kind === 'process-exit' && pid === command;
+  return findings.some((finding) => {
+    const isSaid = hasFailed && finding.kind === 'process-exit';
+    return failOn.some((rule) => isMeant(finding, rule) && (rule.by === 'kind' || !isSaid));
+  });
 }
 
 function isMeant(finding: Finding, rule: FailOn): boolean {

@@ -2,24 +2,10 @@ import { basename } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { monotonicNow } from '../core/clock.ts';
 import { TraceError } from '../core/errors.ts';
-import { ATTR, EVENT } from '../core/semconv.ts';
-import { printable } from '../core/text.ts';
-import type {
-  Attributes,
-  Collector,
-  Event,
-  Finding,
-  Observation,
-  ProcessTarget,
-  Seconds,
-} from '../core/types.ts';
+import type { Finding, Seconds } from '../core/types.ts';
+import { ExitListener } from '../platform/exit-listener.ts';
 import { detectRuntime } from '../platform/runtime.ts';
-import {
-  type CommandEnd,
-  describeEnd,
-  signalNumber,
-  type StartedCommand,
-} from '../platform/started-command.ts';
+import { describeEnd, type StartedCommand } from '../platform/started-command.ts';
 import { formatSeconds } from '../report/format.ts';
 import { runPlan } from './attach.ts';
 import { NodeInspector } from './attach-inspect.ts';
@@ -28,6 +14,7 @@ import { probeTarget } from './attach-probe.ts';
 import type { AttachScreen } from './attach-screen.ts';
 import { openTree } from './attach-tree.ts';
 import type { Environment } from './command.ts';
+import { reportOfNothing, withExactEnd } from './run-end.ts';
 import type { RunOptions } from './run-options.ts';
 import { Readiness } from './run-ready.ts';
 import type { Watched } from './watch.ts';
@@ -64,6 +51,10 @@ export async function watchCommand(
         environment.stderr.write(
           `trace: the command ${describeEnd(end)} after ${formatSeconds(end.after)}, before anything was observed\n`,
         );
+      // Who asked for a document is not left with none.
+      const isShown = failure.code === 'ERR_TARGET_GONE';
+      if (!isShown && (options.report !== null || options.watch.format === 'json'))
+        context.screen.showReport(reportOfNothing(command, end));
       return { findings: [], failure: null };
     }
     environment.stderr.write(`trace: the command is not watched: ${failure.message}\n`);
@@ -78,9 +69,11 @@ async function watchIt(command: StartedCommand, context: Context): Promise<reado
   const readiness = openReadiness(command, context);
   await untilRecognised(command);
   const inspector = new NodeInspector(watchOptions, environment, screen);
+  // Of the command itself we are told the end; of what it starts, it is.
+  const exits = new ExitListener();
   try {
     const plan = await probeTarget(watchOptions, inspector);
-    const tree = await openTree(plan, { options: watchOptions, environment, screen });
+    const tree = await openTree(plan, { options: watchOptions, environment, screen, exits });
     const limit = endOfWatching(command, options.watch.duration);
     try {
       // What else is not seen may begin yet: the report says it, when it is known.
@@ -110,6 +103,7 @@ async function watchIt(command: StartedCommand, context: Context): Promise<reado
     }
   } finally {
     readiness?.close();
+    exits.close();
     await inspector.close();
   }
 }
@@ -151,47 +145,4 @@ function openReadiness(command: StartedCommand, { options, screen }: Context): R
     onReady: (after) => screen.note(`ready ${formatSeconds(after)} after its start`),
     onNever: (why) => screen.problem(why),
   });
-}
-
-/** The process collector of a child of ours: how it ended is known from waiting for it, not from what /proc still shows. */
-function withExactEnd(
-  collector: Collector<ProcessTarget>,
-  command: StartedCommand,
-): Collector<ProcessTarget> {
-  return {
-    ...collector,
-    probe: (target) => collector.probe(target),
-    async *observe(target, context): AsyncGenerator<Observation> {
-      let said = false;
-      for await (const observation of collector.observe(target, context)) {
-        if (observation.kind === 'event' && observation.name === EVENT.targetExit) {
-          said = true;
-          yield exitEvent(command, await command.ended, observation);
-        } else yield observation;
-      }
-      if (!said && command.end !== null)
-        yield exitEvent(command, command.end, { at: context.clock.now() });
-    },
-  };
-}
-
-function exitEvent(
-  { target }: StartedCommand,
-  end: CommandEnd,
-  seen: { readonly at: Seconds; readonly attributes?: Attributes },
-): Event {
-  const { code, signal } = end;
-  return {
-    kind: 'event',
-    at: seen.at,
-    name: EVENT.targetExit,
-    severity: code === 0 ? 'info' : 'warn',
-    body: printable(`pid ${target.pid} ${describeEnd(end)}`, 200),
-    attributes: {
-      ...seen.attributes,
-      ...(signal === null
-        ? { [ATTR.exitCode]: code ?? 0 }
-        : { [ATTR.exitSignal]: signalNumber(signal) }),
-    },
-  };
 }

@@ -40,7 +40,7 @@ async function run(context: CommandContext): Promise<ExitCode> {
   // After --duration the command goes on, and so do we: somebody waits for its exit code, and signals go through us.
   const end = await command.ended;
   sayWhatIsLeft(command, end, screen);
-  return decide(outcome, { command, end, failOn: options.failOn });
+  return decide(outcome, end, options.failOn);
 }
 
 function openReport(options: RunOptions, environment: Environment): TextOutput {
@@ -81,14 +81,12 @@ const LEFT_NAMED = 5;
 /** The command's own exit code, unless `--fail-on` decides. */
 function decide(
   { failure, findings }: CommandOutcome,
-  {
-    command,
-    end,
-    failOn,
-  }: { command: StartedCommand; end: CommandEnd; failOn: RunOptions['failOn'] },
+  end: CommandEnd,
+  failOn: RunOptions['failOn'],
 ): ExitCode {
   // A bug, or a gate that could not be judged: neither may pass for the command's success.
   if (failure !== null && (failOn.length > 0 || !(failure instanceof TraceError))) throw failure;
-  const isFailed = isRefused(findings, { failOn, command: command.target.pid });
-  return isFailed ? EXIT.finding : exitCodeOf(end);
+  return isRefused(findings, { failOn, hasFailed: end.code !== 0 })
+    ? EXIT.finding
+    : exitCodeOf(end);
 }

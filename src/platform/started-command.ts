@@ -9,6 +9,7 @@ import type { ProcessTarget, Seconds } from '../core/types.ts';
 import { descendantsOf } from './process-tree.ts';
 import { listProcesses, readCommandLine, readStat, readStatus } from './proc.ts';
 import { hasEnded, type ProcStat } from './proc-parse.ts';
+import { titleOf } from './target-title.ts';
 
 /** A command that trace starts: a child with our own inputs and outputs, in our process group, as if it had been typed in our place. */
 
@@ -48,6 +49,8 @@ export class StartedCommand {
   /** On the monotonic clock. */
   readonly startedAt: Seconds = monotonicNow();
   readonly ended: Promise<CommandEnd>;
+  /** Safe to print, and free of credentials. */
+  readonly title: string;
   /** Null while it runs. */
   end: CommandEnd | null = null;
   /** Descendants seen so far, by pid and start: what of them lives on when the command has ended. */
@@ -57,6 +60,7 @@ export class StartedCommand {
   constructor(child: ChildProcess, target: ProcessTarget) {
     this.child = child;
     this.target = target;
+    this.title = titleOf(target.pid, readStat(target.pid)?.comm ?? '');
     this.#commandLine = readCommandLine(target.pid).join('\0');
     const looking = setInterval(() => this.#look(), LOOK_EVERY * 1e3);
     this.ended = new Promise((resolve) => {

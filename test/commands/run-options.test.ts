@@ -74,8 +74,8 @@ describe('--fail-on', () => {
     remedy: null,
     ...over,
   });
-  const refuses = (words: string, over: Partial<Finding>): boolean =>
-    isRefused([finding(over)], { failOn: parseFailOn([words]), command: 7 });
+  const refuses = (words: string, over: Partial<Finding>, hasFailed = false): boolean =>
+    isRefused([finding(over)], { failOn: parseFailOn([words]), hasFailed });
 
   it.each([
     ['warning', {}, true],
@@ -89,16 +89,20 @@ describe('--fail-on', () => {
     ['loop-blocked', { severity: 'note' }, false],
     ['memory-leak', {}, false],
     ['memory-leak, loop-blocked', {}, true],
-    // The command's own end is in the exit code; that of another process is not.
-    ['warning', { kind: 'process-exit' }, false],
-    ['process-exit', { kind: 'process-exit' }, true],
-    ['warning', { kind: 'process-exit', pid: 8 }, true],
+    ['warning', { kind: 'process-exit' }, true],
   ] as const)('%s, with %o: %s', (words, over, expected) => {
     expect(refuses(words, over)).toBe(expected);
   });
 
+  it('leaves the exit code of a command that failed, unless its end is what was asked for', () => {
+    expect(refuses('note,warning', { kind: 'process-exit' }, true)).toBe(false);
+    expect(refuses('process-exit', { kind: 'process-exit' }, true)).toBe(true);
+    expect(refuses('warning', {}, true)).toBe(true);
+  });
+
   it('is not refused by nothing', () => {
-    expect(isRefused([], { failOn: parseFailOn(['note']), command: 7 })).toBe(false);
-    expect(isRefused([finding({})], { failOn: [], command: 7 })).toBe(false);
+    const rules = (words: readonly string[]) => ({ failOn: parseFailOn(words), hasFailed: false });
+    expect(isRefused([], rules(['note']))).toBe(false);
+    expect(isRefused([finding({})], rules([]))).toBe(false);
   });
 });

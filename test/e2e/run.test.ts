@@ -114,6 +114,19 @@ describe.concurrent('the command', () => {
     expect(String(stdout), String(stderr)).toMatch(shown);
   });
 
+  it('may end before anything is seen, and is reported all the same', async () => {
+    const { args, report } = watching(['sh', '-c', 'exit 6']);
+    const { code, stderr } = await runCli(args);
+    expect(code).toBe(6);
+    expect(stderr).toContain('before anything was observed');
+    expect(report()).toMatchObject({
+      command: 'run',
+      findings: [],
+      targets: [{ pid: expect.any(Number) }],
+      run: { exit_code: 6 },
+    });
+  });
+
   it('may leave something running, which is named', async () => {
     const script = 'sleep 4.25 >/dev/null 2>&1 & exit 4';
     const { code, stderr } = await runCli(watching(['sh', '-c', script]).args);
