@@ -1,4 +1,5 @@
 import { monotonicNow } from '../../src/core/clock.ts';
+import { FRACTION } from '../../src/core/fraction.ts';
 import type { Seconds } from '../../src/core/types.ts';
 import { MemoryError, type ProcessMemory } from '../../src/platform/memory.ts';
 import {
@@ -38,13 +39,13 @@ export class LoopProbe {
   readonly #fields: Buffer = Buffer.allocUnsafe(FIELDS_BYTES);
   readonly #loop: Buffer = Buffer.allocUnsafe(LOOP_BYTES);
   readonly #reading: { -readonly [K in keyof LoopReading]: LoopReading[K] } = {
-    at: 0,
-    to: 0,
+    at: FRACTION,
+    to: FRACTION,
     loopCount: 0,
     events: 0,
-    entryTime: 0,
-    idleTime: 0,
-    loopTime: 0,
+    entryTime: FRACTION,
+    idleTime: FRACTION,
+    loopTime: FRACTION,
   };
   #unproved = 0;
 

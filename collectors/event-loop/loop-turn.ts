@@ -1,3 +1,4 @@
+import { FRACTION } from '../../src/core/fraction.ts';
 import type { Seconds } from '../../src/core/types.ts';
 import { latestStart, type LoopReading, type LoopTurn } from './loop-reading.ts';
 
@@ -37,8 +38,8 @@ export class LoopTurns {
   #open: OpenTurn | null = null;
   #closed: LoopTurn | null = null;
   #turnId = 0;
-  #unresolved: Seconds = 0;
-  #interruptedAt: Seconds = -INTERRUPTION_MEMORY;
+  #unresolved: Seconds = FRACTION;
+  #interruptedAt: Seconds = Number.NEGATIVE_INFINITY;
 
   /** `floor`: turns that cannot have lasted this long are not given out. */
   constructor(options: { readonly idleMetrics: boolean; readonly floor: Seconds }) {

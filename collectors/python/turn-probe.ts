@@ -1,3 +1,4 @@
+import { FRACTION } from '../../src/core/fraction.ts';
 import { pointerAt } from '../../src/platform/memory.ts';
 import type { Seconds } from '../../src/core/types.ts';
 import type { Code } from './code-objects.ts';
@@ -79,7 +80,7 @@ interface Found {
 export class AsyncioTurnProbe implements TurnProbe {
   readonly #source: FrameSource;
   readonly #tid: number;
-  readonly #turn: Turn = { handle: 0, index: -1, turnStart: 0, frame: 0 };
+  readonly #turn: Turn = { handle: FRACTION, index: -1, turnStart: FRACTION, frame: FRACTION };
   readonly #object: Buffer = Buffer.alloc(32);
   readonly #smallInts = new Map<number, number>();
   #found: Found | null = null;

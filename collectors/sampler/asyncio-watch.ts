@@ -1,3 +1,4 @@
+import { FRACTION } from '../../src/core/fraction.ts';
 import type { Seconds } from '../../src/core/types.ts';
 import type { Turn, TurnWatch } from './turn-watch.ts';
 
@@ -44,17 +45,17 @@ export class AsyncioWatch implements TurnWatch {
   idle = true;
   lost = false;
   turnId = 0;
-  age: Seconds = 0;
+  age: Seconds = FRACTION;
 
   readonly #probe: RunOnceProbe;
-  #handle = 0;
+  #handle = FRACTION;
   #index = -1;
-  #turnStart = 0;
+  #turnStart = FRACTION;
   /** The sample before the present callback was first seen, the first and the last that saw it. */
-  #before: Seconds = 0;
-  #first: Seconds = 0;
-  #last: Seconds = 0;
-  #previousSample: Seconds = 0;
+  #before: Seconds = FRACTION;
+  #first: Seconds = FRACTION;
+  #last: Seconds = FRACTION;
+  #previousSample: Seconds = FRACTION;
   #lostSince: Seconds | null = null;
   #closed: Turn | null = null;
 

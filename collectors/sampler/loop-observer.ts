@@ -1,3 +1,4 @@
+import { FRACTION } from '../../src/core/fraction.ts';
 import type { Seconds } from '../../src/core/types.ts';
 import type { BlockMessage, LoopThread, SecondMessage } from './messages.ts';
 import { MIDDLE_SHARE, VAGUE_SHARE } from './sampling-period.ts';
@@ -79,7 +80,7 @@ export class LoopObserver {
   readonly #threshold: Seconds;
   readonly #raw: boolean;
   #open: OpenTurn | null = null;
-  #refreshedAt: Seconds = 0;
+  #refreshedAt: Seconds = FRACTION;
   /** The last look at the present turn, while the thread is known not to have run since. */
   #look: Look | null = null;
   #second: SecondTally;

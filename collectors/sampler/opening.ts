@@ -2,10 +2,12 @@ import { monotonicNow } from '../../src/core/clock.ts';
 import type { Seconds } from '../../src/core/types.ts';
 import { readStat } from '../../src/platform/proc.ts';
 import type { LoopKind } from './turn-watch.ts';
-import type { Opened, SamplerPlan } from './messages.ts';
+import { Handovers } from './handovers.ts';
+import { CELL, type Opened, type SamplerPlan } from './messages.ts';
 import { openNodeAdapter } from './node-adapter.ts';
 import { ProcessSampler } from './process-sampler.ts';
 import { openPythonAdapter } from './python-adapter.ts';
+import { Rounds } from './rounds.ts';
 import type { AdapterResult } from './runtime-adapter.ts';
 import { openStateAdapter } from './state-adapter.ts';
 import type { Steps } from './steps.ts';
@@ -39,15 +41,16 @@ export function* openProcess(plan: SamplerPlan, warm: Set<LoopKind>): Steps<Open
     return { opened: { kind: 'unavailable', reason, remedy }, sampler: null };
   }
   const sampler = new ProcessSampler(plan, adapter.adapter);
-  let isComplete = false;
+  let trouble: string | null = 'it is no longer wanted';
   try {
     yield 0;
     sampler.discover(monotonicNow());
-    yield* warmUp(sampler, warm);
-    isComplete = true;
+    trouble = yield* warmUp(sampler, warm);
   } finally {
-    if (!isComplete) sampler.close();
+    if (trouble !== null) sampler.close();
   }
+  if (trouble !== null)
+    return { opened: { kind: 'unavailable', reason: trouble, remedy: null }, sampler: null };
   const { loops } = sampler;
   if (!exact.ok) {
     const { reason: missing, remedy } = exact;
@@ -68,20 +71,29 @@ function* openAdapter(plan: SamplerPlan): Steps<AdapterResult> {
   }
 }
 
-/** Has V8 compile the path of a sample now: at 80 samples a second it would run interpreted for the first minute. */
-function* warmUp(sampler: ProcessSampler, warm: Set<LoopKind>): Steps<void> {
+/**
+ * Has V8 compile the path of a sample now: at 80 samples a second it would run interpreted for the first minute. Gives why sampling came to
+ * an end over it, null when it did not.
+ */
+function* warmUp(sampler: ProcessSampler, warm: Set<LoopKind>): Steps<string | null> {
   const cold = sampler.loops.filter(({ kind }) => !warm.has(kind));
   for (const { kind } of cold) warm.add(kind);
-  if (cold.length === 0) return;
+  if (cold.length === 0) return null;
+  const cells = new Int32Array(CELL.count);
+  let trouble: string | null = null;
+  const handovers = new Handovers(cells, (batches) => {
+    cells[CELL.taken] = (cells[CELL.taken] ?? 0) + 1;
+    const last = batches.find((one) => one.last);
+    if (last !== undefined) trouble = last.batch.gaps.at(-1)?.detail ?? 'it ended';
+  });
+  const rounds = new Rounds(handovers);
+  rounds.add(0, sampler, monotonicNow());
   let spent: Seconds = 0;
-  for (let i = 0; i < WARM_UP_ROUNDS && spent < WARM_UP_LIMIT;) {
+  for (let done = 0; done < WARM_UP_ROUNDS && spent < WARM_UP_LIMIT && trouble === null;) {
     const from = monotonicNow();
-    let at = from;
-    for (; i < WARM_UP_ROUNDS && at - from < WARM_UP_STEP; i++) {
-      sampler.rehearse(at);
-      at = monotonicNow();
-    }
-    spent += at - from;
+    done += rounds.rehearse(WARM_UP_ROUNDS - done, WARM_UP_STEP);
+    spent += monotonicNow() - from;
     yield 0;
   }
+  return trouble;
 }

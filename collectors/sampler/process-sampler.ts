@@ -35,7 +35,7 @@ export class ProcessSampler {
   readonly plan: SamplerPlan;
   readonly #adapter: RuntimeAdapter;
   #observers: readonly WatchedThread[] = [];
-  readonly #stacks = new StackTable();
+  #stacks = new StackTable();
   #blocks: BlockMessage[] = [];
   #gaps: GapMessage[] = [];
   #samples = 0;
@@ -62,15 +62,16 @@ export class ProcessSampler {
     this.#period = period;
   }
 
-  /** A sample that counts for nothing but V8, which compiles its path. */
-  rehearse(at: Seconds): void {
-    for (const { observer } of this.#observers) observer.sample(at);
-  }
-
   /** What came before counts for nothing: sampling begins. */
   begin(at: Seconds): void {
     this.#sampledAt = at;
     this.#batchedAt = at;
+    this.#samples = 0;
+    this.#late = 0;
+    this.#dropped = 0;
+    this.#blocks = [];
+    this.#gaps = [];
+    this.#stacks = new StackTable();
     for (const { observer } of this.#observers) observer.drainSecond(at);
   }
 

@@ -1,4 +1,5 @@
 import { ExponentialHistogram } from '../../src/core/exponential-histogram.ts';
+import { FRACTION } from '../../src/core/fraction.ts';
 import type { Ratio, Seconds } from '../../src/core/types.ts';
 import type { Activity, LoopThread, SecondMessage } from './messages.ts';
 import type { TurnWatch } from './turn-watch.ts';
@@ -25,7 +26,7 @@ export class SecondTally {
   /** Samples of a loop that waited, or whose turn was only just seen. */
   #ageless = 0;
   #stackSamples = 0;
-  #lastStack: Seconds = 0;
+  #lastStack: Seconds = FRACTION;
 
   /** Starts counting from what `watch` and `readings` show now. */
   constructor(

@@ -1,4 +1,5 @@
 import { readlinkSync } from 'node:fs';
+import { FRACTION } from '../../src/core/fraction.ts';
 import type { Seconds } from '../../src/core/types.ts';
 import { KeptFile } from '../../src/platform/proc-kept-file.ts';
 import { parseSyscall, schedstatIn } from '../../src/platform/proc-parse.ts';
@@ -108,8 +109,8 @@ const RUNNING = 0x72;
 
 /** `/proc/<pid>/task/<tid>/{schedstat,syscall}` with kept descriptors: 2 µs a reading. */
 export class ProcThreadReadings implements ThreadReadings {
-  cpu: Seconds = 0;
-  wait: Seconds = 0;
+  cpu: Seconds = FRACTION;
+  wait: Seconds = FRACTION;
   readonly #pid: number;
   readonly #schedstat: KeptFile;
   readonly #syscall: KeptFile | null;

@@ -171,22 +171,26 @@ describe('a crew of several processes', () => {
     };
     const seen = runCrew({ open: { 1: opens(), 2: slow }, react: reaction(after(1, 2)) });
     const held = gapsOf(seen.get(1)).filter(({ detail }) => detail.includes('opening pid'));
-    expect(held).toHaveLength(1);
-    expect((held[0]?.to ?? 0) - (held[0]?.from ?? 0)).toBeGreaterThanOrEqual(0.08);
+    expect(Math.max(...held.map(({ from, to }) => to - from))).toBeGreaterThanOrEqual(0.08);
   });
 
-  it('is not held up by an opening that takes as long in short steps', () => {
+  it('is sampled on while one opens that takes as long in short steps', () => {
+    let rounds = 0;
+    let roundsMeanwhile = 0;
     const stepwise = function* (): Steps<RuntimeAdapter> {
+      const before = rounds;
       for (let i = 0; i < 80; i++) {
         busyFor(1);
         yield 0;
       }
+      roundsMeanwhile = rounds - before;
       return idleAdapter(() => {});
     };
-    const seen = runCrew({ open: { 1: opens(), 2: stepwise }, react: reaction(after(2, 1)) });
+    const first = opens(() => rounds++);
+    const seen = runCrew({ open: { 1: first, 2: stepwise }, react: reaction(after(2, 1)) });
     expect(secondsOf(seen.get(2))).toBeGreaterThanOrEqual(1);
-    const held = gapsOf(seen.get(1)).filter(({ detail }) => detail.includes('opening pid'));
-    expect(held).toEqual([]);
+    // 80 ms and more: a round is due every 12 ms.
+    expect(roundsMeanwhile).toBeGreaterThanOrEqual(4);
   });
 
   it('ends one that is gone with a gap at its end, and forgets one that is dropped', () => {
