@@ -82,7 +82,7 @@ export async function findOpenInspector(pid: number): Promise<InspectorResult> {
     if (readlinkSync(`/proc/${pid}/ns/net`) !== readlinkSync('/proc/self/ns/net'))
       return refused(
         'it lives in another network namespace',
-        `Run trace inside it: nsenter -t ${pid} -n trace attach …`,
+        `Run trace inside it: nsenter -t ${pid} -n trace attach ${pid}`,
       );
     sockets = listeningSockets(pid);
   } catch (error) {

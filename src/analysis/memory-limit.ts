@@ -59,9 +59,12 @@ function heldOf(view: RecordingView): Held | null {
     limitOf(view.series(CGROUP_METRIC.cgroupMemoryHigh.name)[0], 'high'),
   ].flatMap((limit) => limit ?? []);
   const limit = limits.toSorted((a, b) => a.bytes - b.bytes)[0];
-  const values = view.series(CGROUP_METRIC.cgroupUnreclaimable.name)[0]?.value;
+  const [series] = view.series(CGROUP_METRIC.cgroupUnreclaimable.name);
+  const values = series?.value;
   if (limit === undefined || values === undefined || values.length === 0) return null;
-  const most = values.reduce((a, b) => Math.max(a, b), 0);
+  const most = [values, series?.extremes?.value ?? []]
+    .flatMap((some) => [...some])
+    .reduce((a, b) => Math.max(a, b), 0);
   return { limit, first: values[0] ?? 0, last: values.at(-1) ?? 0, most };
 }
 
