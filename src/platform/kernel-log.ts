@@ -28,7 +28,7 @@ const FAULT =
  */
 export function kernelVerdict(pid: number, name: string, since: Seconds): KernelVerdict | null {
   let verdict: KernelVerdict | null = null;
-  for (const record of records('/dev/kmsg')) {
+  for (const record of kernelRecords()) {
     if (record.at >= since) verdict = judge(record.text, pid, name) ?? verdict;
   }
   return verdict;
@@ -55,8 +55,10 @@ function isCalled(logged: string | undefined, name: string): boolean {
   );
 }
 
-/** The records in the kernel's buffer, oldest first. */
-function* records(path: string): Iterable<{ readonly at: Seconds; readonly text: string }> {
+/** The records in the kernel's buffer, oldest first, each `at` its seconds of uptime; none where it may not be read. Untrusted. */
+export function* kernelRecords(
+  path = '/dev/kmsg',
+): Iterable<{ readonly at: Seconds; readonly text: string }> {
   let fd: number;
   try {
     fd = openSync(path, constants.O_RDONLY | constants.O_NONBLOCK);
