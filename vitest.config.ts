@@ -95,7 +95,11 @@ export default defineConfig({
             ...LONG,
             ...(process.env['TRACEWRIGHT_SERVERS'] === '1'
               ? []
-              : ['test/e2e/real-servers.test.ts', 'test/e2e/load-servers.test.ts']),
+              : [
+                  'test/e2e/real-servers.test.ts',
+                  'test/e2e/load-servers.test.ts',
+                  'test/e2e/server-metrics-servers.test.ts',
+                ]),
             ...(process.env['TRACEWRIGHT_JAEGER'] === '1'
               ? []
               : ['test/e2e/jaeger.test.ts', 'test/e2e/load-jaeger.test.ts']),

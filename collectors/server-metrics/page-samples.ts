@@ -35,7 +35,7 @@ export function metricsOf(page: Page): readonly Metric[] {
       description: printable(help, LABEL_LIMIT),
     });
   }
-  return [...metrics.values(), ...Object.values(SERVER_METRIC)];
+  return [...metrics.values()];
 }
 
 /** By the convention of Prometheus: the unit is the last word of the name, before the suffix of its type. */

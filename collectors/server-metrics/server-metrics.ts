@@ -53,6 +53,11 @@ export class ServerMetrics implements Collector<EndpointTarget> {
     return this.#before === null ? null : (serversOf(this.#before)[0]?.engine ?? null);
   }
 
+  /** The same as people write it: `vLLM`. */
+  get title(): string | null {
+    return this.#before === null ? null : (serversOf(this.#before)[0]?.title ?? null);
+  }
+
   async probe({ url }: EndpointTarget): Promise<Availability> {
     this.#source ??= new PageSource(url);
     const answer = await this.#source.read(this.#limit);
@@ -95,6 +100,11 @@ export class ServerMetrics implements Collector<EndpointTarget> {
       yield { kind: 'gap', from: to, to, collector: NAME, reason: 'dropped', detail };
     }
     source.close();
+  }
+
+  /** Gives up its connection; for a page that was probed and is not observed. */
+  close(): void {
+    this.#source?.close();
   }
 
   /** An answer that holds not one sample is no page, whatever its status. */

@@ -34,6 +34,10 @@ Target:
                              Dynamo, TGI, gunicorn, uvicorn with workers,
                              Node's cluster, ...)
       --no-subprocesses      never
+      --gpu                  read NVIDIA GPUs too, through nvidia-smi: those of
+                             the target, as far as that can be told, else all.
+                             Without asking where the target uses one
+      --no-gpu               never
       --follow-restarts      when the target ends, wait a minute for it to come
                              back and watch that; --follow-restarts=5m: five;
                              without --duration until Ctrl-C
@@ -52,6 +56,20 @@ Watching:
                              0: leave an open inspector alone)
       --require-stacks       exit 4 at once if stacks cannot be read, instead
                              of going on with what can be seen
+
+Server:
+      --metrics-url <url>    read the Prometheus page of an inference server.
+                             Without it the page is looked for on the ports that
+                             the target listens on, where that is a server that
+                             is known to have one (vLLM, SGLang, Dynamo,
+                             llama.cpp, ...)
+      --metrics              look for it whatever program the target is
+      --no-metrics           do not ask the target's ports
+      --metrics-interval <t> how often the page is read (default 1s)
+      --probe-url <url>      send the server a request of two tokens now and
+                             then, and record what it took; the model is the
+                             first that the server lists
+      --probe-interval <t>   how often (default 5s)
 
 Flight recorder:
       --trigger <condition>  keep the last stretch in memory and write it with

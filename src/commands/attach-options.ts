@@ -5,6 +5,7 @@ import type { Bytes, Seconds } from '../core/types.ts';
 import { attachHelp } from './attach-help.ts';
 import { COMMON_OPTIONS, type OptionTable, type OptionValues, type Usage } from './command.ts';
 import { parseChoice, parseDuration, parseHttpUrl, parseSize, writeDuration } from './parse.ts';
+import { parseServerOptions, SERVER_OPTIONS, type ServerOptions } from './server-options.ts';
 import {
   belowTriggers,
   parseTriggerOptions,
@@ -38,6 +39,8 @@ const OPTIONS = {
   all: { type: 'boolean' },
   subprocesses: { type: 'boolean' },
   'no-subprocesses': { type: 'boolean' },
+  gpu: { type: 'boolean' },
+  'no-gpu': { type: 'boolean' },
   'follow-restarts': { type: 'string' },
   duration: { type: 'string', short: 'd' },
   'lag-threshold': { type: 'string' },
@@ -57,6 +60,7 @@ const OPTIONS = {
   'require-stacks': { type: 'boolean' },
   'exit-zero': { type: 'boolean' },
   ...TRIGGER_OPTIONS,
+  ...SERVER_OPTIONS,
   ...COMMON_OPTIONS,
 } as const satisfies OptionTable;
 
@@ -102,6 +106,8 @@ export interface AttachOptions {
     | { readonly by: 'list' };
   /** Watch the processes that the target started too; null: where it is a server known to spread over several. */
   readonly subprocesses: boolean | null;
+  /** Read the GPUs too; null: where there are any and the target uses one. */
+  readonly gpu: boolean | null;
   /** When the target ends, wait so long for it to come back under another pid; null: the run ends with it. */
   readonly followRestarts: Seconds | null;
   /** Null: until Ctrl-C or the end of the target. */
@@ -109,6 +115,8 @@ export interface AttachOptions {
   readonly lagThreshold: Seconds;
   /** Write what is around events, and nothing else; null: the whole run. */
   readonly trigger: TriggerOptions | null;
+  /** What a server says of itself, and what a small request to it takes. */
+  readonly server: ServerOptions;
   readonly recording: {
     readonly enabled: boolean;
     /** The folder to write to; null for a new one in the default place. */
@@ -164,7 +172,8 @@ export function parseAttachOptions(
   const followRestarts = chooseFollowRestarts(text('follow-restarts'), target);
   return {
     target,
-    subprocesses: chooseSubprocesses(isSet('subprocesses'), isSet('no-subprocesses')),
+    subprocesses: chooseEither(values, 'subprocesses'),
+    gpu: chooseEither(values, 'gpu'),
     followRestarts,
     // What waits for an event or a restart is left on; a configured duration is that of looking.
     duration: chooseDuration(
@@ -177,6 +186,7 @@ export function parseAttachOptions(
       least: LAG_BOUNDS.least,
     }),
     trigger,
+    server: parseServerOptions(values),
     recording: {
       enabled: !isSet('no-recording'),
       path: text('output') ?? null,
@@ -273,8 +283,10 @@ function chooseFollowRestarts(
   return parseDuration(text, { flag: '--follow-restarts', bare: 's', ...RESTART_BOUNDS });
 }
 
-function chooseSubprocesses(wanted: boolean, unwanted: boolean): boolean | null {
-  if (wanted && unwanted) throw contradiction('--subprocesses', '--no-subprocesses');
+/** `--x` and `--no-x`; null where neither was given. */
+function chooseEither(values: OptionValues, name: 'subprocesses' | 'gpu'): boolean | null {
+  const [wanted, unwanted] = [values[name] === true, values[`no-${name}`] === true];
+  if (wanted && unwanted) throw contradiction(`--${name}`, `--no-${name}`);
   return wanted ? true : unwanted ? false : null;
 }
 

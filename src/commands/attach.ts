@@ -10,6 +10,7 @@ import { ExitListener } from '../platform/exit-listener.ts';
 import { describeHost, stealTime } from '../platform/host.ts';
 import { RECORDING_SCHEMA_VERSION } from '../recording/format.ts';
 import { buildReport } from '../report/report.ts';
+import { withGpus } from './attach-gpu.ts';
 import { NodeInspector } from './attach-inspect.ts';
 import { attachUsage, type AttachOptions, parseAttachOptions } from './attach-options.ts';
 import { type AttachPlan, probeTarget } from './attach-probe.ts';
@@ -21,6 +22,7 @@ import type { Command, CommandContext, Environment, StopSignal } from './command
 import { openFlight } from './flight.ts';
 import { exitCodeOfFindings } from './outcome.ts';
 import { openRunSinks } from './run-sinks.ts';
+import { openServerWatch, type ServerWatch } from './server-watch.ts';
 import { StopSignals } from './stop-signals.ts';
 import { toolVersion } from './version.ts';
 import { ownCpuTime, runEnd, type Source, sourceOf, watch, type Watched } from './watch.ts';
@@ -49,11 +51,12 @@ async function run({ values, positionals, environment }: CommandContext): Promis
     try {
       const tree = await openTree(plan, { options, environment, screen, exits });
       try {
-        screen.announce(plan, tree);
+        const seen = await withGpus(plan, { tree, options, environment });
+        screen.announce(seen, tree);
         const context = { options, environment, screen, inspector, stops };
         const restarts = restartsOf(plan, { tree, options, screen });
         const outcome = await runPlan(
-          { plan, tree },
+          { plan: seen, tree },
           { ...context, verb: 'attach', name: String(plan.found.target.pid), restarts },
         );
         return exitCode(outcome, { options, signal: stops.received });
@@ -126,8 +129,16 @@ interface RunOutcome {
 /** Watches what the plan says into its sinks and prints the report. Throws ERR_TARGET_GONE when nothing was observed. */
 export async function runPlan({ plan, tree }: Watching, context: RunContext): Promise<RunOutcome> {
   const { options, environment, screen, inspector, stops, until, restarts = null } = context;
+  const traceId = newTraceId();
+  const server = await openServerWatch(options.server, {
+    pids: tree.targets.map(({ pid }) => pid),
+    mayBecome: context.verb === 'run',
+    traceId,
+    environment,
+    screen,
+  });
   const clock = anchoredClock(takeAnchor());
-  const start = runStart({ plan, tree }, context, clock);
+  const start = { ...runStart({ plan, tree, server }, context, clock), traceId };
   const setup = {
     recording: options.recording,
     otlp: options.otlp,
@@ -135,6 +146,7 @@ export async function runPlan({ plan, tree }: Watching, context: RunContext): Pr
     environment,
     screen,
     clock,
+    metrics: server.metrics,
   };
   const { trigger } = options;
   const sinks = await (trigger === null
@@ -146,6 +158,7 @@ export async function runPlan({ plan, tree }: Watching, context: RunContext): Pr
     sources: [
       ...plan.collectors.map((collector) => sourceOf(collector, plan.found.target)),
       ...tree.sources,
+      ...server.sources,
       ...(context.sources ?? []),
       ...(restarts === null ? [] : [restarts]),
     ],
@@ -187,15 +200,18 @@ export async function runPlan({ plan, tree }: Watching, context: RunContext): Pr
   return { findings, watched, end };
 }
 
-function runStart({ plan, tree }: Watching, { options, verb }: RunContext, clock: Clock): RunStart {
+function runStart(
+  { plan, tree, server }: Watching & { readonly server: ServerWatch },
+  { options, verb }: RunContext,
+  clock: Clock,
+): Omit<RunStart, 'traceId'> {
   return {
     schemaVersion: RECORDING_SCHEMA_VERSION,
     toolVersion: toolVersion(),
     command: verb,
     startedAt: clock.now(),
-    traceId: newTraceId(),
     targets: tree.targets,
-    collectors: [...plan.infos, ...tree.infos],
+    collectors: [...plan.infos, ...tree.infos, ...server.infos],
     settings: {
       lag_threshold_s: options.lagThreshold,
       ...(options.duration === null ? {} : { duration_s: options.duration }),

@@ -6,6 +6,7 @@ import { newTraceId } from '../core/ids.ts';
 import { printable } from '../core/text.ts';
 import type { BodyPlan, EndpointPlan, LoadPlan, PromptPlan } from '../load/plan.ts';
 import type { LoadOptions } from './load-options.ts';
+import type { EndpointOptions } from './load-url.ts';
 
 /** From options to the plan of a run: files are read, names are given; nothing is sent. */
 
@@ -24,15 +25,8 @@ export async function draftPlan(options: LoadOptions, cwd: string): Promise<Draf
   const extra = await extraBody(options.extraBody, cwd);
   const prompts = withPaths(options.prompts, cwd);
   const runId = options.runId ?? `load-${randomBytes(4).toString('hex')}`;
-  const endpoint = (address: EndpointPlan['address']): EndpointPlan => ({
-    url: given.shown,
-    address,
-    tls: given.secure ? { servername: given.host, verify: given.verify, ca } : null,
-    authority: given.authority,
-    path: given.path,
-    api: given.api,
-    headers: given.headers,
-  });
+  const endpoint = (address: EndpointPlan['address']): EndpointPlan =>
+    endpointAt(given, address, ca);
   return {
     prompts,
     endpoint,
@@ -66,12 +60,29 @@ export async function draftPlan(options: LoadOptions, cwd: string): Promise<Draf
   };
 }
 
+/** The endpoint that an URL named, at this address; `ca`: certificates to trust beside the usual ones. */
+export function endpointAt(
+  given: EndpointOptions,
+  address: EndpointPlan['address'],
+  ca: string | null,
+): EndpointPlan {
+  return {
+    url: given.shown,
+    address,
+    tls: given.secure ? { servername: given.host, verify: given.verify, ca } : null,
+    authority: given.authority,
+    path: given.path,
+    api: given.api,
+    headers: given.headers,
+  };
+}
+
 function traceIdOf(runId: string): string {
   return createHash('sha256').update(runId).digest('hex').slice(0, 32);
 }
 
 /** OpenAI's own newer models refuse `max_tokens`, which is the name that every other server knows. */
-function outputLimit(host: string): Pick<BodyPlan, 'outputLimit'> {
+export function outputLimit(host: string): Pick<BodyPlan, 'outputLimit'> {
   return /(?:^|\.)openai\.(?:com|azure\.com)$/i.test(host)
     ? { outputLimit: 'max_completion_tokens' }
     : {};

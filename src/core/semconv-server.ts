@@ -41,6 +41,25 @@ export const PROBE_METRIC: Readonly<Record<'ttft' | 'e2e', Metric>> = {
   e2e: gauge('probe.duration', 's', 'of one small request every few seconds'),
 };
 
+export type ServerMetricName =
+  | `server${Capitalize<ServerMetricKey>}`
+  | 'probeTtft'
+  | 'probeDuration';
+
+/** All of them for `METRIC`, where they need keys that say whose they are. */
+export const SERVER_METRICS: Readonly<Record<ServerMetricName, Metric>> = {
+  serverRunning: SERVER_METRIC.running,
+  serverWaiting: SERVER_METRIC.waiting,
+  serverKvUsage: SERVER_METRIC.kvUsage,
+  serverPreemptions: SERVER_METRIC.preemptions,
+  serverInputTokens: SERVER_METRIC.inputTokens,
+  serverOutputTokens: SERVER_METRIC.outputTokens,
+  serverFinished: SERVER_METRIC.finished,
+  serverSteps: SERVER_METRIC.steps,
+  probeTtft: PROBE_METRIC.ttft,
+  probeDuration: PROBE_METRIC.e2e,
+};
+
 export const SERVER_ATTR = {
   /** Which of several engines or ranks of a page, by the values of its labels (`1`, `prefill 0`); absent where it has none. */
   engine: 'tracewright.server.engine',

@@ -1,5 +1,6 @@
 import { CGROUP_METRIC, type CgroupMetricKey } from './semconv-cgroup.ts';
 import { GPU_METRIC, type GpuMetricKey } from './semconv-gpu.ts';
+import { SERVER_METRICS, type ServerMetricName } from './semconv-server.ts';
 import type { Metric } from './types.ts';
 
 /**
@@ -198,8 +199,11 @@ export type MetricKey =
   | 'gcDuration';
 
 /** Metrics, by a short key. */
-export const METRIC: Readonly<Record<MetricKey | CgroupMetricKey | GpuMetricKey, Metric>> = {
+export const METRIC: Readonly<
+  Record<MetricKey | ServerMetricName | CgroupMetricKey | GpuMetricKey, Metric>
+> = {
   ...CGROUP_METRIC,
+  ...SERVER_METRICS,
   ...GPU_METRIC,
   cpuTime: counter('process.cpu.time', 's', 'CPU time by mode'),
   cpuUtilization: gauge('process.cpu.utilization', '1', 'CPU time over wall time, one core = 1'),

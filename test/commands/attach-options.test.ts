@@ -19,6 +19,7 @@ describe('trace attach', () => {
       duration: 10,
       lagThreshold: 0.05,
       trigger: null,
+      server: { metrics: { url: null, find: 'known', every: 1 }, probe: null },
       recording: { enabled: true, path: null, parent: null, overwrite: false, raw: false },
       otlp: { enabled: false, endpoint: null, protocol: null, traceUrl: null },
       format: 'text',

@@ -123,6 +123,9 @@ export interface ReportDocument {
         readonly unit: string;
         readonly series: readonly {
           readonly count: number;
+          readonly first: number;
+          readonly min: number;
+          readonly max: number;
           readonly last: number;
           readonly attributes: Readonly<Record<string, unknown>>;
         }[];
