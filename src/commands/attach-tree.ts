@@ -127,8 +127,8 @@ export class ProcessTreeWatch {
   readonly #followed = new Set<string>();
   #first: Member;
   #firstStacks: readonly Collector<ProcessTarget>[] = [];
-  /** What the first process was probed as again, having become another program by exec: the server behind `sh -c 'exec …'`. */
-  readonly #renewed: AttachPlan[] = [];
+  /** Every probing beyond the first, of processes that ended or became another program by exec too: what their samplers counted counts. */
+  readonly #plans: AttachPlan[] = [];
   #roles: ReadonlyMap<number, Role | null> = new Map();
   /** At the last look, those that were there and are not watched because there are too many. */
   #unfollowed = 0;
@@ -180,7 +180,7 @@ export class ProcessTreeWatch {
   }
 
   get plans(): readonly AttachPlan[] {
-    return [...this.#renewed, ...[...this.#members.values()].map(({ plan }) => plan)];
+    return this.#plans;
   }
 
   /** What is watched from the beginning. */
@@ -258,8 +258,8 @@ export class ProcessTreeWatch {
     // Not tried again before the next exec.
     this.#first = { ...this.#first, program: now };
     if (plan === null || plan.found.target.startTicks !== info.startTicks) return false;
-    await this.#renewed.at(-1)?.sampler?.close();
-    this.#renewed.push(plan);
+    if (this.#plans.includes(this.#first.plan)) await this.#first.plan.sampler?.close();
+    this.#plans.push(plan);
     this.#first = memberOf(plan, this.roleOf(info.pid));
     return true;
   }
@@ -304,6 +304,7 @@ export class ProcessTreeWatch {
     try {
       const member = memberOf(await this.#probe(pid), this.roleOf(pid));
       this.#members.set(pid, member);
+      this.#plans.push(member.plan);
       return member;
     } catch (error) {
       if (!(error instanceof TraceError)) throw error;
