@@ -119,16 +119,18 @@ export function meanInterval(values: readonly number[]): string {
   return `${percent(mean, 2)} (${percent(mean - half, 2)} to ${percent(mean + half, 2)})`;
 }
 
-/** CPU seconds of a process with all its threads, to the nanosecond. A thread that ends meanwhile counts nothing. */
+/** CPU seconds of one thread, to the nanosecond; none when it is gone. */
+export function threadCpuOf(pid: number, tid: number): number {
+  try {
+    return Number(readFileSync(`/proc/${pid}/task/${tid}/schedstat`, 'utf8').split(' ')[0]) / 1e9;
+  } catch {
+    return 0;
+  }
+}
+
+/** CPU seconds of a process with all its threads. A thread that ends meanwhile counts nothing. */
 export function cpuOf(pid: number): number {
-  const ofThread = (tid: string): number => {
-    try {
-      return Number(readFileSync(`/proc/${pid}/task/${tid}/schedstat`, 'utf8').split(' ')[0]) / 1e9;
-    } catch {
-      return 0;
-    }
-  };
   return readdirSync(`/proc/${pid}/task`)
-    .map((tid) => ofThread(tid))
+    .map((tid) => threadCpuOf(pid, Number(tid)))
     .reduce((total, seconds) => total + seconds, 0);
 }
