@@ -2,7 +2,9 @@ import { monotonicNow } from '../../src/core/clock.ts';
 import type { Frame, Seconds } from '../../src/core/types.ts';
 import { ProcessMemory, readMaps } from '../../src/platform/memory.ts';
 import { foreignClock } from '../event-loop/foreign-clock.ts';
+import { clockTicks, uptime } from '../../src/platform/proc.ts';
 import { openPython, type PythonReader } from '../python/reader.ts';
+import type { TurnProbe } from '../python/turn-probe.ts';
 import { AsyncioWatch } from './asyncio-watch.ts';
 import { LibuvWatch } from './libuv-watch.ts';
 import { LoopSearches } from './loop-searches.ts';
@@ -20,6 +22,9 @@ const FIRST_LOOK_STEP: Seconds = 0.002;
 const LOOK_A_ROUND: Seconds = 0.0002;
 /** Threads whose stacks are searched for uvloop's loop in all, the oldest: each search costs up to a tenth of a second. */
 const SEARCHED_LIMIT = 64;
+
+/** The start of a process and the time since boot come in hundredths of a second. No interpreter turns a loop so soon after its start. */
+const BIRTH_TOLERANCE: Seconds = 0.02;
 
 type Found = ReturnType<RuntimeAdapter['discover']>[number];
 
@@ -56,6 +61,8 @@ class PythonAdapter implements RuntimeAdapter {
   /** Threads that may be searched when there is room. */
   readonly #candidates = new Set<number>();
   #fresh: Found[] = [];
+  /** CLOCK_MONOTONIC. */
+  readonly #bornAt: Seconds;
   #discoveries = 0;
   #hasUvloop = false;
 
@@ -63,6 +70,7 @@ class PythonAdapter implements RuntimeAdapter {
     this.#plan = plan;
     this.#reader = reader;
     this.#memory = new ProcessMemory(plan.pid);
+    this.#bornAt = plan.startTicks / clockTicks() - (uptime() - monotonicNow());
     this.#look = new ThreadLook(() => reader.examine());
     this.#searches = new LoopSearches(plan.pid, { memory: this.#memory, idleMetrics: false });
   }
@@ -134,13 +142,20 @@ class PythonAdapter implements RuntimeAdapter {
   #goOnLooking(budget: Seconds): void {
     this.#look.goOn(budget);
     for (const { tid, runsLoop } of this.#look.take()) {
-      if (runsLoop && !this.#known.has(tid)) {
+      const probe = runsLoop && !this.#known.has(tid) ? this.#reader.turnProbe(tid) : null;
+      if (probe !== null && !this.#isInherited(probe)) {
         this.#claim(tid);
-        const watch = new AsyncioWatch(this.#reader.turnProbe(tid));
+        const watch = new AsyncioWatch(probe);
         this.#fresh.push({ thread: this.#thread(tid, 'asyncio'), watch });
-      } else if (this.#hasUvloop) this.#candidates.add(tid);
+      } else if (probe === null && this.#hasUvloop) this.#candidates.add(tid);
     }
     this.#openSearches();
+  }
+
+  /** A child forked by a callback has the loop's frames on its stack, in a turn that began before it did, and runs no loop. */
+  #isInherited(probe: TurnProbe): boolean {
+    const turnStart = probe.read()?.turnStart ?? 0;
+    return turnStart > 0 && turnStart < this.#bornAt + BIRTH_TOLERANCE;
   }
 
   #claim(tid: number): void {
