@@ -20,12 +20,14 @@ import { SeriesStore } from './series-store.ts';
 
 /** How much is kept; beyond it, what there is is thinned out, so that it still covers the whole run. */
 export interface ContentsLimits extends RecordLimits {
-  /** Readings and histogram buckets, 16 bytes each. */
+  /** Readings, 16 bytes each; histograms have half as much memory beside them. */
   readonly points: number;
 }
 
 /** Room that is made at once, so that it is not looked for again soon. */
 const ROOM = 0.6;
+/** Of the memory for readings, what histograms have. */
+const HISTOGRAM_SHARE = 0.5;
 /** Lengths of the windows of which one reading is kept: from here, doubled until it fits, to here (longer than any run). */
 const WINDOW: { readonly first: Seconds; readonly longest: Seconds } = {
   first: 2,
@@ -40,6 +42,8 @@ export class RecordingContents {
   readonly #histograms = new HistogramStore();
   readonly #records: RecordStore;
   #window: Seconds | null = null;
+  /** Histograms are large and lose nothing but their times when they are added up: that is done sooner, and by itself. */
+  #histogramWindow: Seconds = 0;
   #lost = 0;
   #first = Number.POSITIVE_INFINITY;
   #last = Number.NEGATIVE_INFINITY;
@@ -76,12 +80,9 @@ export class RecordingContents {
   }
 
   add(observation: Observation): void {
-    if (observation.kind === 'sample' || observation.kind === 'histogram') {
-      if (this.#points >= this.#limits.points) this.#makeRoom();
-      if (this.#points >= this.#limits.points) {
-        this.#lost++;
-        return;
-      }
+    if (!this.#hasRoomFor(observation)) {
+      this.#lost++;
+      return;
     }
     const lasted = 'from' in observation;
     this.#first = Math.min(this.#first, lasted ? observation.from : observation.at);
@@ -93,7 +94,14 @@ export class RecordingContents {
 
   /** Of readings, from now on and of those there are, one for each window of this length at most. */
   downsample(window: Seconds): void {
-    if (window > (this.#window ?? 0)) this.#thinOut(window);
+    if (window > (this.#window ?? 0)) {
+      this.#window = window;
+      this.#series.downsample(window);
+    }
+    if (window > this.#histogramWindow) {
+      this.#histogramWindow = window;
+      this.#histograms.downsample(window);
+    }
   }
 
   /** Everything that is kept, stacks before what refers to them. */
@@ -155,23 +163,25 @@ export class RecordingContents {
     return { metrics: this.#metricNames(), ...this.#records.names() };
   }
 
-  get #points(): number {
-    return this.#series.points + this.#histograms.weight;
-  }
-
-  #thinOut(window: Seconds): void {
-    this.#window = window;
-    this.#series.downsample(window);
-    this.#histograms.downsample(window);
-  }
-
-  #makeRoom(): void {
-    let window = this.#window ?? WINDOW.first;
-    this.#thinOut(window);
-    while (this.#points > this.#limits.points * ROOM && window < WINDOW.longest) {
-      window *= 2;
-      this.#thinOut(window);
+  #hasRoomFor({ kind }: Observation): boolean {
+    const { points } = this.#limits;
+    if (kind === 'sample' && this.#series.points >= points) {
+      this.#window = roomyWindow(this.#window ?? WINDOW.first, points * ROOM, (window) => {
+        this.#series.downsample(window);
+        return this.#series.points;
+      });
+      return this.#series.points < points;
     }
+    const weight = points * HISTOGRAM_SHARE;
+    if (kind === 'histogram' && this.#histograms.weight >= weight) {
+      const from = Math.max(WINDOW.first, this.#histogramWindow);
+      this.#histogramWindow = roomyWindow(from, weight * ROOM, (window) => {
+        this.#histograms.downsample(window);
+        return this.#histograms.weight;
+      });
+      return this.#histograms.weight < weight;
+    }
+    return true;
   }
 
   #metricNames(): readonly string[] {
@@ -195,6 +205,13 @@ export class RecordingContents {
 
 function mark(attributes: Attributes, extreme: 'min' | 'max'): Attributes {
   return { ...attributes, [ATTR.extreme]: extreme };
+}
+
+/** The first window, from this one on, with which there is room again; `thinOut` says what is left with it. */
+function roomyWindow(from: Seconds, enough: number, thinOut: (window: Seconds) => number): Seconds {
+  let window = from;
+  while (thinOut(window) > enough && window < WINDOW.longest) window *= 2;
+  return window;
 }
 
 /** Events always have attributes when they are read. */

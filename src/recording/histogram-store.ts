@@ -4,8 +4,9 @@ import { attributesKey } from './series-store.ts';
 
 /** The distributions of a recording; those of a series are added up, which loses nothing but when, as they become too many. */
 
-/** A histogram costs its buckets and about this many readings for the rest. */
+/** A histogram costs its buckets, half a reading each, and about this many readings for the rest. */
 const REST = 8;
+const BUCKET = 0.5;
 
 export class HistogramStore {
   readonly #byMetric = new Map<string, Histogram[]>();
@@ -67,5 +68,5 @@ function merge(group: readonly Histogram[]): Histogram {
 }
 
 function weightOf({ buckets }: Histogram): number {
-  return REST + buckets.counts.length;
+  return REST + buckets.counts.length * BUCKET;
 }
