@@ -5,12 +5,12 @@ import type { Collector, CollectorInfo, Seconds } from '../core/types.ts';
 import { descendantsOf } from '../platform/process-tree.ts';
 import { findProgram } from '../platform/programs.ts';
 import { sharesNamespaces, usesCuda, visibleDevices } from '../platform/visible-devices.ts';
+import type { AttachOptions } from './attach-options.ts';
+import type { AttachPlan } from './attach-probe.ts';
+import type { ProcessTreeWatch } from './attach-tree.ts';
 import type { Environment } from './command.ts';
 
 /** Whether the GPUs are watched beside a target, and which of them are its. */
-
-/** What a run is asked of GPUs. Null: where there is one and the target uses it. */
-export type GpuChoice = boolean | null;
 
 /** The GPUs beside a run, and what of them cannot be seen. */
 export interface BesideGpus {
@@ -22,7 +22,8 @@ export interface BesideGpus {
 
 /** What the GPUs are looked for by. */
 export interface GpuSeeker {
-  readonly wanted: GpuChoice;
+  /** Null: where there is one and the target uses it. */
+  readonly wanted: AttachOptions['gpu'];
   readonly environment: Pick<Environment, 'env'>;
   /** The processes that are watched: theirs are the GPUs, and those of all below them. Empty: nobody's in particular. */
   readonly roots: () => readonly number[];
@@ -41,7 +42,7 @@ const LOOK_EVERY: Seconds = 1;
 /** Finds nvidia-smi and asks it once what there is. On a machine without one nothing is said, unless somebody asks or the target has CUDA loaded. */
 export async function openGpus(seeker: GpuSeeker): Promise<BesideGpus> {
   const { wanted } = seeker;
-  if (wanted === false) return NONE;
+  if (wanted === false || (wanted === null && seeker.roots().length === 0)) return NONE;
   const holder = holderOf(seeker.roots);
   const hasCuda = [...holder.processes()].some((pid) => usesCuda(pid) === true);
   const program = findSmi(seeker.environment);
@@ -70,6 +71,33 @@ export async function openGpus(seeker: GpuSeeker): Promise<BesideGpus> {
   const info: CollectorInfo = { name: NAME, available: true, reason: null, remedy: null };
   const details = availability.detail === undefined ? [] : [availability.detail];
   return { collector, infos: [info, ...collector.blindSpots], details };
+}
+
+/** The plan with the GPUs of its processes in it. */
+export async function withGpus(
+  plan: AttachPlan,
+  {
+    tree,
+    options,
+    environment,
+  }: {
+    readonly tree: ProcessTreeWatch;
+    readonly options: Pick<AttachOptions, 'gpu'>;
+    readonly environment: Pick<Environment, 'env'>;
+  },
+): Promise<AttachPlan> {
+  const { collector, infos, details } = await openGpus({
+    wanted: options.gpu,
+    environment,
+    roots: () => tree.targets.map(({ pid }) => pid),
+    roles: tree.targets.map(({ role }) => role),
+  });
+  return {
+    ...plan,
+    collectors: collector === null ? plan.collectors : [...plan.collectors, collector],
+    infos: [...plan.infos, ...infos],
+    details: [...plan.details, ...details],
+  };
 }
 
 function unavailable(reason: string, remedy: string | null): BesideGpus {

@@ -1,6 +1,7 @@
 import type { CollectorInfo, Metric, TargetInfo } from '../core/types.ts';
 import { printable } from '../core/text.ts';
 import { targetInfo } from '../platform/target.ts';
+import { openGpus } from './attach-gpu.ts';
 import { NodeInspector } from './attach-inspect.ts';
 import { DEFAULT_LAG_THRESHOLD } from './attach-options.ts';
 import { type AttachPlan, probeTarget, workersInfo } from './attach-probe.ts';
@@ -33,10 +34,11 @@ export async function openBeside(settings: LoadSettings, context: Context): Prom
   const page =
     settings.metricsUrl === null ? null : await openPage(settings, settings.metricsUrl, context);
   const process = settings.attach === null ? null : await openProcess(settings, context);
+  const gpus = await openGpuSource(settings, process?.targets ?? [], context);
   return {
-    sources: [...(process?.sources ?? []), ...(page?.sources ?? [])],
+    sources: [...(process?.sources ?? []), ...(page?.sources ?? []), ...gpus.sources],
     targets: process?.targets ?? [],
-    infos: [...(process?.infos ?? []), ...(page?.infos ?? [])],
+    infos: [...(process?.infos ?? []), ...(page?.infos ?? []), ...gpus.infos],
     metrics: page?.metrics ?? [],
     engine: page?.engine ?? null,
     sampler: process?.sampler ?? null,
@@ -73,6 +75,23 @@ async function openProcess(
       if (left !== null) screen.problem(left);
     },
   };
+}
+
+/** GPUs of the process that is watched; all there are where none is, and somebody asks for them. */
+async function openGpuSource(
+  { attach, gpu }: LoadSettings,
+  targets: readonly TargetInfo[],
+  { environment, screen }: Context,
+): Promise<Pick<Beside, 'sources' | 'infos'>> {
+  const { collector, infos } = await openGpus({
+    wanted: gpu,
+    environment,
+    roots: () => (attach === null ? [] : [attach.pid]),
+    roles: targets.map(({ role }) => role),
+  });
+  sayMissing(infos, screen);
+  const nobody = { kind: 'process', pid: 0, startTicks: 0 } as const;
+  return { sources: collector === null ? [] : [sourceOf(collector, nobody)], infos };
 }
 
 /** The first reading is made now: it is the one before the run, and says what there is. */

@@ -86,6 +86,9 @@ Judgement:
                              --baseline); repeatable
       --baseline <result>    compare with a recording or JSON result
       --attach <pid>         watch the server's process beside the run
+      --gpu                  read NVIDIA GPUs too, through nvidia-smi; without
+                             asking where the process of --attach uses one
+      --no-gpu               never
       --metrics-url <url>    read the server's Prometheus page
       --metrics-interval <time>   how often (default 1s)
 

@@ -242,10 +242,17 @@ function parseSettings(
         ? genAiProfileOf(env)
         : parseChoice(profile, GENAI_PROFILES, '--genai-profile'),
     attach: pid === null ? null : { pid: parsePid(pid) },
+    gpu: parseGpu(values),
     metricsUrl: metricsUrl === null ? null : parseHttpUrl(metricsUrl, '--metrics-url'),
     metricsInterval: values.duration('metrics-interval', 0.1, LONGEST) ?? DEFAULT_METRICS_INTERVAL,
     requestLog: log === null ? null : { path: log, overwrite: values.isSet('force') },
   };
+}
+
+function parseGpu(values: LoadValues): boolean | null {
+  const [wanted, unwanted] = [values.isSet('gpu'), values.isSet('no-gpu')];
+  if (wanted && unwanted) throw contradiction('--gpu', '--no-gpu');
+  return wanted ? true : unwanted ? false : null;
 }
 
 /** How a result is judged and shown. */

@@ -14,6 +14,8 @@ export interface LoadSettings {
   readonly genaiProfile: GenAiProfile;
   /** Process that is watched beside the run, on the same clock and into the same recording; null for none. */
   readonly attach: { readonly pid: number } | null;
+  /** Read the GPUs too; null: where a process is watched that uses one. */
+  readonly gpu: AttachOptions['gpu'];
   /** The server's Prometheus page; null for none. */
   readonly metricsUrl: string | null;
   /** From one reading of that page to the next. */

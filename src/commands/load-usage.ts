@@ -61,6 +61,8 @@ const OPTIONS = {
   'fail-on': { type: 'string', multiple: true },
   baseline: { type: 'string' },
   attach: { type: 'string' },
+  gpu: { type: 'boolean' },
+  'no-gpu': { type: 'boolean' },
   'metrics-url': { type: 'string' },
   'metrics-interval': { type: 'string' },
 

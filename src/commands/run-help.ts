@@ -25,6 +25,10 @@ Watching:
                              50ms, 0.05s (default 50ms, from 5ms to 10s)
       --subprocesses         watch what the command starts too (the default)
       --no-subprocesses      watch the command's own process alone
+      --gpu                  read NVIDIA GPUs too, through nvidia-smi; without
+                             asking only where it is seen at its start that it
+                             uses one
+      --no-gpu               never
       --inspect              open a Node process's inspector by a signal, and
                              close it at the end; see trace attach --help
       --max-pause <time>     how long starting V8's profiler may stop the

@@ -15,6 +15,8 @@ import { runHelp } from './run-help.ts';
 const SHARED = [
   'subprocesses',
   'no-subprocesses',
+  'gpu',
+  'no-gpu',
   'duration',
   'lag-threshold',
   'inspect',

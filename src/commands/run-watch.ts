@@ -8,6 +8,7 @@ import { detectRuntime } from '../platform/runtime.ts';
 import { describeEnd, type StartedCommand } from '../platform/started-command.ts';
 import { formatSeconds } from '../report/format.ts';
 import { runPlan } from './attach.ts';
+import { withGpus } from './attach-gpu.ts';
 import { NodeInspector } from './attach-inspect.ts';
 import type { AttachOptions } from './attach-options.ts';
 import { probeTarget } from './attach-probe.ts';
@@ -78,11 +79,12 @@ async function watchIt(command: StartedCommand, context: Context): Promise<reado
     try {
       // What else is not seen may begin yet: the report says it, when it is known.
       for (const message of plan.messages) screen.note(message);
-      const collectors = plan.collectors.map((one) =>
+      const seen = await withGpus(plan, { tree, options: watchOptions, environment });
+      const collectors = seen.collectors.map((one) =>
         one.name === 'process' ? withExactEnd(one, command) : one,
       );
       const { findings } = await runPlan(
-        { plan: { ...plan, collectors }, tree },
+        { plan: { ...seen, collectors }, tree },
         {
           options: watchOptions,
           environment,

@@ -1,6 +1,7 @@
 import { ATTR, METRIC } from '../core/semconv.ts';
 import type { Metric, Ratio } from '../core/types.ts';
 import { formatBytes, formatCount, formatRatio, formatSeconds } from './format.ts';
+import { gpuLines } from './gpu-lines.ts';
 import { outside } from './layout.ts';
 import type { SeriesSummary } from './metric-summary.ts';
 import type { Report } from './report.ts';
@@ -23,6 +24,7 @@ export function numberLines(report: Report): NumberLine[] {
     ...(threads === '' ? [] : [{ label: 'threads', text: threads }]),
     ...loopLines(report),
     ...heapLines(report),
+    ...gpuLines(report),
   ];
 }
 

@@ -16,6 +16,7 @@ describe('trace attach', () => {
   it('watches for ten seconds, from 50 ms on, keeps a recording, and sends nothing', () => {
     expect(options('4312')).toEqual({
       target: { by: 'pid', pid: 4312 },
+      gpu: null,
       duration: 10,
       lagThreshold: 0.05,
       trigger: null,

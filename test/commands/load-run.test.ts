@@ -39,6 +39,7 @@ function settings(change: Partial<LoadSettings> = {}): LoadSettings {
     attach: null,
     metricsUrl: null,
     metricsInterval: 0.05,
+    gpu: false,
     requestLog: null,
     ...change,
   };
