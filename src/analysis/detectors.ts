@@ -12,6 +12,7 @@ import { groupFindings, SEVERITY_RANK } from './processes.ts';
 import { requestErrors } from './request-errors.ts';
 import { restarts } from './restarts.ts';
 import { saturation } from './saturation.ts';
+import { serverSaturation } from './server-saturation.ts';
 import { slowRequests } from './slow-requests.ts';
 import { wedge } from './wedge.ts';
 
@@ -27,6 +28,7 @@ export const DETECTORS: readonly Detector[] = [
   processExit,
   restarts,
   wedge,
+  serverSaturation,
   clientSaturated,
   saturation,
   requestErrors,
