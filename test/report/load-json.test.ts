@@ -62,10 +62,14 @@ describe('the JSON document of a load run', () => {
 
   it('shares the parts of every report with the schema of attach', () => {
     const attach = read('attach');
-    for (const [name, definition] of Object.entries(attach.$defs)) {
+    // No load run waits for events or starts a command.
+    const foreign = new Set(['triggers', 'trigger_event', 'run']);
+    const shared = (parts: object): [string, unknown][] =>
+      Object.entries(parts).filter(([name]) => !foreign.has(name));
+    for (const [name, definition] of shared(attach.$defs)) {
       expect(schema.$defs[name], name).toEqual(definition);
     }
-    for (const [name, definition] of Object.entries(attach.properties)) {
+    for (const [name, definition] of shared(attach.properties)) {
       expect(schema.properties[name], name).toEqual(definition);
     }
   });
