@@ -2,6 +2,7 @@ import { basename, join } from 'node:path';
 import { detectAll } from '../analysis/detectors.ts';
 import { TraceError } from '../core/errors.ts';
 import type {
+  Bytes,
   Clock,
   Finding,
   Metric,
@@ -20,6 +21,9 @@ import type { Environment } from './command.ts';
 import { type Export, openExport } from './run-export.ts';
 
 /** Where a run's observations go: memory, a recording on disk, an OTLP receiver; and how they are closed and read back. */
+
+/** Reading this takes a second or two; a day would take a minute. */
+const READ_BACK: Bytes = 16 * 1024 * 1024;
 
 /** What is told to the person in front of the run. */
 export interface SinkScreen {
@@ -166,7 +170,10 @@ export async function finish(
   return { findings, traceUrl };
 }
 
-/** The recording as a later `show` will read it; what is in memory where there is none, or it could not be finished. */
+/**
+ * The recording as a later `show` will read it; what is in memory where there is none, it could not be finished, or it is so long that nobody
+ * would wait for it to be read: memory covers all of the run.
+ */
 async function readBack(
   sinks: Sinks,
   end: RunEnd,
@@ -175,7 +182,8 @@ async function readBack(
   const inMemory = sinks.memory.view(end);
   if (sinks.recording === null) return { view: inMemory, recording: null };
   const { directory } = sinks.recording;
-  if (!screen.recordingFailed) {
+  const isShort = sinks.recording.written <= READ_BACK;
+  if (!screen.recordingFailed && (isShort || sinks.memory.dropped > 0)) {
     try {
       return { view: await openRecording(directory), recording: directory };
     } catch (error) {

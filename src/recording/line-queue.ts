@@ -19,6 +19,7 @@ export class LineQueue {
   /** Size of the current segment once everything queued is written. */
   #segmentBytes: Bytes = 0;
   #dropped = 0;
+  #written: Bytes = 0;
   #state: 'writing' | 'paused' | 'failed' = 'writing';
 
   constructor(files: SegmentFiles, options: LineQueueOptions) {
@@ -29,6 +30,11 @@ export class LineQueue {
   /** Observations whose line was not written. */
   get dropped(): number {
     return this.#dropped;
+  }
+
+  /** Of all lines, before anything was compressed. */
+  get written(): Bytes {
+    return this.#written;
   }
 
   /** `paused`: the disk is full. */
@@ -100,6 +106,7 @@ export class LineQueue {
     try {
       if (header !== null) await this.#files.next(header);
       await this.#files.append(line);
+      this.#written += line.length;
     } catch (error) {
       const isPassing = error instanceof Error && 'code' in error && PASSING.has(error.code);
       this.#state = isPassing ? 'paused' : 'failed';

@@ -61,6 +61,8 @@ export interface RecordingSink extends Sink {
   readonly directory: string;
   /** Observations that did not get into the file. */
   readonly dropped: number;
+  /** What was written, before any of it was compressed or thinned out. */
+  readonly written: Bytes;
   /** Puts everything written so far into the file. */
   flush(): Promise<void>;
   /** Writes the findings, the run's end and its root span, and closes. */
@@ -150,6 +152,10 @@ class RecordingWriter implements RecordingSink {
 
   get dropped(): number {
     return this.#refused + this.#queue.dropped;
+  }
+
+  get written(): Bytes {
+    return this.#queue.written;
   }
 
   async begin(): Promise<void> {
