@@ -2,18 +2,22 @@ import { histogramQuantile } from '../core/exponential-histogram.ts';
 import { checkLoadResult } from '../core/load-check.ts';
 import type { LoadResult, Slo } from '../core/load-types.ts';
 import { rankPlaces } from '../core/place.ts';
-import { ATTR, SPAN } from '../core/semconv.ts';
+import { ATTR, METRIC, SPAN } from '../core/semconv.ts';
+import { GPU_ATTR } from '../core/semconv-gpu.ts';
 import { GENAI, requestSpanName } from '../core/semconv-genai.ts';
 import { LOAD_ATTR, LOAD_SNAPSHOT } from '../core/semconv-load.ts';
+import { serverCourses } from '../core/server-course.ts';
 import type {
   HistogramBuckets,
   Place,
   Ratio,
   RecordingView,
   Seconds,
+  Series,
   Span,
 } from '../core/types.ts';
 import { numberAttribute, textAttribute, weightedStacks } from './attributes.ts';
+import { type ServerCause, serverStretches } from './server-stretches.ts';
 
 /** Requests of a load run side by side with what the watched server did meanwhile: one recording, one clock. */
 
@@ -24,8 +28,10 @@ const SLOW_FACTOR = 1.5;
 /** A stretch in which the server stood still explains a request when it covers this share of what the request took beyond the median. */
 const EXPLAINS: Ratio = 0.5;
 
-/** A stretch in which the server's event loop did not turn. */
+/** A stretch in which the server's event loop did not turn, or in which its own numbers or its GPU's say what held requests up. */
 export interface ServerMoment {
+  /** What was seen to stand still, or to be full. */
+  readonly what: 'loop' | ServerCause | 'gpu-throttled';
   readonly from: Seconds;
   readonly to: Seconds;
   readonly pid: number | null;
@@ -71,7 +77,55 @@ export function serverMoments(view: RecordingView): readonly ServerMoment[] {
     const cause = starved ? 'starved' : place === null ? '' : `${place.function}\n${place.file}`;
     const pid = numberAttribute(span.attributes, ATTR.pid);
     const { from, to } = span;
-    return { from, to, pid, starved, mechanism, place, key: `${String(pid)}\n${cause}` };
+    const key = `${String(pid)}\n${cause}`;
+    return { what: 'loop', from, to, pid, starved, mechanism, place, key };
+  });
+}
+
+/**
+ * What the server's own page and its GPU say of a run, in their order: coarser than blocks of a loop, which is why they are looked at apart. Null
+ * for a run in which neither was read.
+ */
+export function pageMoments(view: RecordingView): readonly ServerMoment[] | null {
+  const courses = serverCourses(view);
+  const throttled = view.series(METRIC.gpuThrottled.name);
+  if (courses.length === 0 && throttled.length === 0) return null;
+  const moment = (
+    what: ServerMoment['what'],
+    { from, to }: { readonly from: Seconds; readonly to: Seconds },
+    mechanism: string = what,
+  ): ServerMoment => ({
+    what,
+    from,
+    to,
+    pid: null,
+    starved: false,
+    mechanism,
+    place: null,
+    key: mechanism,
+  });
+  return [
+    ...courses.flatMap(serverStretches).map((one) => moment(one.cause, one)),
+    ...throttled.flatMap((series) => {
+      const reason = textAttribute(series.attributes, GPU_ATTR.reason) ?? '';
+      return HELD_DOWN.test(reason)
+        ? stretchesAbove(series).map((one) => moment('gpu-throttled', one, reason))
+        : [];
+    }),
+  ].sort((a, b) => a.from - b.from);
+}
+
+/** Reasons that cost work; an idle GPU and clocks that somebody has set do not. */
+const HELD_DOWN = /power|thermal|slowdown/;
+
+/** From each reading above 0 to the next one. */
+function stretchesAbove({
+  at,
+  value,
+}: Series): readonly { readonly from: Seconds; readonly to: Seconds }[] {
+  return Array.from(at).flatMap((from, i) => {
+    const to = at[i + 1];
+    return to !== undefined && (value[i] ?? 0) > 0 ? [{ from, to }] : [];
   });
 }
 

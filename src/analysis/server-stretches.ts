@@ -44,9 +44,10 @@ export function serverStretches(course: ServerCourse): readonly ServerStretch[] 
     const add = (cause: ServerCause): void => void stretches.push({ cause, from, to });
     const queued = Math.max(waiting?.[i - 1] ?? 0, waiting?.[i] ?? 0) >= 1;
     const full = Math.max(kv?.[i - 1] ?? 0, kv?.[i] ?? 0) >= KV_FULL;
+    // What says most comes first: of two causes of the same stretch that one is named.
+    if (stalls.has(i)) add('long-prefill');
     if ((full && queued) || (preemptions?.[i - 1] ?? 0) > 0) add('kv-cache');
     else if (queued) add('queue');
-    if (stalls.has(i)) add('long-prefill');
   }
   return stretches;
 }

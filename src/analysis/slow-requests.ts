@@ -1,17 +1,20 @@
 import { wilson } from '../core/statistics.ts';
 import type { Detector, Evidence, Finding, Place, RecordingView, Seconds } from '../core/types.ts';
 import { SPAN } from '../core/semconv.ts';
+import { serverCourses } from '../core/server-course.ts';
 import { COLLECTOR } from '../core/collector-name.ts';
 import {
   type JudgedRequest,
   type ServerMoment,
   judgeRequests,
+  pageMoments,
   serverMoments,
 } from './request-moments.ts';
+import { remedyOf } from './server-remedies.ts';
 
 /**
- * TRC304 slow-requests: what the attached server was doing while requests of a load run took long. Two things at the same time need not be
- * cause and effect: it is said only when blocks of the event loop lie in slow requests clearly more often than in the others.
+ * TRC304 slow-requests: what the server was doing while requests of a load run took long, by its loop, its own numbers and its GPU. Two things at
+ * the same time need not be cause and effect: it is said only when they lie in slow requests clearly more often than in the others.
  */
 
 const CODE = 'TRC304';
@@ -26,24 +29,44 @@ export const slowRequests: Detector = {
   of: 'run',
   needs: [SPAN.blocked],
   *detect(view) {
-    if (!watchesLoop(view)) return;
-    const requests = judgeRequests(view, serverMoments(view));
-    const slow = requests.filter((request) => request.isSlow);
-    if (slow.length < LEAST_EXPLAINED) return;
-    const others = requests.filter((request) => !request.isSlow);
-    const explained = groupByPlace(slow).filter((group) => isMoreThanChance(group, slow, others));
-    for (const group of explained) yield explainedFinding(view, group, { slow, others });
-    if (explained.length === 0) yield unexplainedFinding(view, slow);
+    if (!isLoad(view)) return;
+    const watched = watchesLoop(view);
+    const looks = [watched ? serverMoments(view) : null, pageMoments(view)];
+    const done = new Set<string>();
+    let unexplained: readonly JudgedRequest[] = [];
+    // A block of the loop is known to the millisecond, a queue to the second: what the first explains is not put down to the second, too.
+    for (const moments of looks) {
+      if (moments === null) continue;
+      const requests = judgeRequests(view, moments).filter(({ spanId }) => !done.has(spanId));
+      const slow = requests.filter((request) => request.isSlow);
+      if (slow.length < LEAST_EXPLAINED) continue;
+      const others = requests.filter((request) => !request.isSlow);
+      for (const group of groupByPlace(slow)) {
+        if (!isMoreThanChance(group, slow, others)) continue;
+        for (const { spanId } of group) done.add(spanId);
+        yield explainedFinding(view, group, { slow, others });
+      }
+      unexplained = slow;
+    }
+    if (done.size === 0 && watched && unexplained.length > 0)
+      yield unexplainedFinding(view, unexplained);
   },
 };
 
 type Explained = JudgedRequest & { readonly during: ServerMoment };
 type Group = readonly [Explained, ...Explained[]];
 
+function isLoad(view: RecordingView): boolean {
+  return view.start.command === 'load' && wasSeen(view, COLLECTOR.load);
+}
+
 /** Only of a process whose loop was watched can be said what it was doing. */
-function watchesLoop({ start }: RecordingView): boolean {
-  const seen = (name: string) => start.collectors.some((one) => one.name === name && one.available);
-  return start.command === 'load' && seen(COLLECTOR.load) && seen('event-loop');
+function watchesLoop(view: RecordingView): boolean {
+  return wasSeen(view, 'event-loop');
+}
+
+function wasSeen({ start }: RecordingView, name: string): boolean {
+  return start.collectors.some((one) => one.name === name && one.available);
 }
 
 /** By what held the loop up, the most frequent first. */
@@ -110,11 +133,37 @@ function explainedFinding(
       blocked_s: blocked,
       excess_s: excess,
     },
-    remedy: null,
+    remedy: remedyFor(group[0].during, serverCourses(view)[0]?.software ?? null),
   };
 }
 
-function doing({ place, starved }: ServerMoment): string {
+function remedyFor({ what }: ServerMoment, software: string | null): string | null {
+  switch (what) {
+    case 'queue':
+      return remedyOf('queue-grows', software);
+    case 'kv-cache':
+      return remedyOf('kv-cache-full', software);
+    case 'long-prefill':
+      return remedyOf('long-prefill', software);
+    case 'gpu-throttled':
+    case 'loop':
+      return null;
+  }
+}
+
+function doing({ what, mechanism, place, starved }: ServerMoment): string {
+  switch (what) {
+    case 'queue':
+      return 'had a queue';
+    case 'kv-cache':
+      return 'had no room in its KV cache';
+    case 'long-prefill':
+      return 'worked on the long prompt of another';
+    case 'gpu-throttled':
+      return `had the clocks of its GPU held down (${mechanism ?? ''})`;
+    case 'loop':
+      break;
+  }
   if (starved) return 'waited for a CPU core';
   return place === null
     ? 'did not turn its event loop'

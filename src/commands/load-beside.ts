@@ -32,7 +32,9 @@ interface Context {
 /** Finds and probes what is to be watched. Throws a TraceError when the process is not there. */
 export async function openBeside(settings: LoadSettings, context: Context): Promise<Beside> {
   const page =
-    settings.metricsUrl === null ? null : await openPage(settings, settings.metricsUrl, context);
+    settings.metricsUrl === null && settings.attach === null
+      ? null
+      : await openPage(settings, context);
   const process = settings.attach === null ? null : await openProcess(settings, context);
   const gpus = await openGpuSource(settings, process?.targets ?? [], context);
   return {
@@ -94,22 +96,17 @@ async function openGpuSource(
   return { sources: collector === null ? [] : [sourceOf(collector, nobody)], infos };
 }
 
-/** The first reading is made now: it is the one before the run, and says what there is. */
+/** The page that was named, or that of the process that is watched. The first reading is made now: it is the one before the run. */
 async function openPage(
-  { metricsInterval }: LoadSettings,
-  url: string,
+  { metricsUrl: url, metricsInterval: every, attach }: LoadSettings,
   { screen }: Context,
 ): Promise<Pick<Beside, 'sources' | 'infos' | 'metrics' | 'engine'>> {
-  const { ServerMetrics } = await import('../../collectors/server-metrics/server-metrics.ts');
-  const collector = new ServerMetrics({ every: metricsInterval });
-  const target = { kind: 'endpoint', url } as const;
-  const availability = await collector.probe(target);
-  const { name, metrics, engine } = collector;
-  const info = availability.available
-    ? { name, available: true, reason: null, remedy: null }
-    : { ...availability, name };
-  sayMissing([info], screen);
-  return { sources: [sourceOf(collector, target)], infos: [info], metrics, engine };
+  const { openServerPages } = await import('./server-pages.ts');
+  const pids = attach === null ? [] : [attach.pid];
+  const pages = await openServerPages({ url, find: 'known', every }, { pids, mayBecome: false });
+  for (const line of pages.said) screen.note(`server-metrics: asked ${line}`);
+  sayMissing(pages.infos, screen);
+  return pages;
 }
 
 function sayMissing(infos: readonly CollectorInfo[], screen: LoadRunScreen): void {

@@ -157,11 +157,11 @@ function openObserver(
 }
 
 /**
- * What the observer counted is in the result; of requests one by one only the detector of slow requests has a use, where a server is watched. All else
+ * What the observer counted is in the result; of requests one by one only the detector of slow requests has a use, where a server or its page is watched. All else
  * is for the disk and the receiver: memory must not grow with the run.
  */
-function isNeededAtEnd({ kind }: Observation, { attach }: LoadSettings): boolean {
-  return kind === 'event' || (kind === 'span' && attach !== null);
+function isNeededAtEnd({ kind }: Observation, { attach, metricsUrl }: LoadSettings): boolean {
+  return kind === 'event' || (kind === 'span' && (attach !== null || metricsUrl !== null));
 }
 
 async function openRequestLog(

@@ -1,13 +1,15 @@
-import { expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { slowRequests } from '../../src/analysis/slow-requests.ts';
 import type { RequestRecord, Slo } from '../../src/core/load-types.ts';
-import { ATTR, SPAN } from '../../src/core/semconv.ts';
+import { ATTR, METRIC, SPAN } from '../../src/core/semconv.ts';
+import { GPU_ATTR } from '../../src/core/semconv-gpu.ts';
 import type { Observation, RecordingView, RunStart, Span } from '../../src/core/types.ts';
 import { Backlog } from '../../src/load/observe/backlog.ts';
 import { LoadObserver } from '../../src/load/observe/observer.ts';
 import { withLoadResult } from '../../src/load/observe/read-back.ts';
 import { resultMeta } from '../../src/load/results/builder.ts';
 import { memoryRecording } from '../../src/recording/memory.ts';
+import { observeServer, type ServerState } from '../collectors/server-metrics/simulated-server.ts';
 import { PLAN, RUN_START, TRACE_ID, WALL, wall } from '../load/observe/simulated-load.ts';
 import { MONO, batch, request } from '../load/results/sample-run.ts';
 
@@ -32,9 +34,13 @@ interface Block {
 function run(
   requests: readonly Pick<RequestRecord, 'scheduledAt' | 'firstOutputAt'>[],
   blocks: readonly Block[],
-  options: { start?: RunStart; slos?: readonly Slo[] } = {},
+  options: {
+    start?: RunStart;
+    slos?: readonly Slo[];
+    beside?: readonly Observation[];
+  } = {},
 ): RecordingView {
-  const { start = START, slos = [] } = options;
+  const { start = START, slos = [], beside = [] } = options;
   const memory = memoryRecording(start);
   const emit = (one: Observation) => memory.write(one);
   const plan = { ...PLAN, slos, trace: { traceId: TRACE_ID, sample: 1 } };
@@ -64,6 +70,7 @@ function run(
   );
   const result = observer.end(WALL + 100, { interrupted: false, complete: true });
   for (const block of blocks) for (const one of blockOf(block)) emit(one);
+  for (const one of beside) emit(one);
   return withLoadResult(memory.view(), result);
 }
 
@@ -173,4 +180,75 @@ it('says nothing where the loop was not watched', () => {
   const start = { ...START, collectors: START.collectors.slice(0, 1) };
   const view = run(steady(200, every20th), blocksOf(200, 'rerank'), { start });
   expect([...slowRequests.detect(view)]).toEqual([]);
+});
+
+describe('what the server says of itself', () => {
+  const SECONDS = 110;
+  /** Every 20th request takes 3 s; it is sent at a half second. */
+  const slowly = (i: number) => (i % 20 === 7 ? 3 : 0);
+  const requests = steady(200, slowly);
+  /** Whether a slow request was under way in the second before. */
+  const isSlow = (second: number) => second % 10 >= 4 && second % 10 <= 7;
+  const usual = { running: 4, waiting: 0, kvUsage: 0.4 };
+  const started = (second: number, state: (second: number) => ServerState) =>
+    observeServer(WALL, second, state).observations;
+  const find = (beside: readonly Observation[]) => {
+    const start = { ...START, collectors: START.collectors.slice(0, 1) };
+    return [...slowRequests.detect(run(requests, [], { start, beside }))];
+  };
+
+  it.each<[string, string, (second: number) => ServerState]>([
+    ['queue', 'had a queue', (t) => ({ ...usual, waiting: isSlow(t) ? 6 : 0 })],
+    [
+      'kv-cache',
+      'had no room in its KV cache',
+      (t) => ({ ...usual, waiting: isSlow(t) ? 6 : 0, kvUsage: isSlow(t) ? 0.99 : 0.5 }),
+    ],
+    [
+      'long-prefill',
+      'worked on the long prompt of another',
+      (t) => ({
+        ...usual,
+        tokens: 1000 * (t - Math.floor(t / 10) * 3 - Math.min(3, Math.max(0, (t % 10) - 4))),
+        promptTokens: 100 * t + 30_000 * Math.floor((t + 3) / 10),
+      }),
+    ],
+  ])('explains slow requests: %s', (mechanism, words, state) => {
+    const [finding, ...others] = find(started(SECONDS, state));
+    expect(others).toEqual([]);
+    expect(finding).toMatchObject({ code: 'TRC304', mechanism, severity: 'warning', pid: null });
+    expect(finding?.summary).toBe(`10 of 10 slow requests waited while the server ${words}`);
+    expect(finding?.remedy).not.toBeNull();
+  });
+
+  it('explains slow requests by a GPU that is held down, and not by one that is idle', () => {
+    const throttled = (reason: string): readonly Observation[] =>
+      Array.from({ length: SECONDS }, (_, t) => ({
+        kind: 'sample',
+        at: WALL + t,
+        metric: METRIC.gpuThrottled.name,
+        value: isSlow(t) && isSlow(t + 1) ? 1 : 0,
+        attributes: { [GPU_ATTR.reason]: reason },
+      }));
+    expect(find(throttled('hw_thermal_slowdown'))).toMatchObject([
+      {
+        mechanism: 'hw_thermal_slowdown',
+        summary: expect.stringContaining('held down') as unknown,
+      },
+    ]);
+    expect(find(throttled('gpu_idle'))).toEqual([]);
+  });
+
+  it('explains nothing by a queue that all requests meet', () => {
+    expect(find(started(SECONDS, () => ({ ...usual, waiting: 6 })))).toMatchObject([]);
+  });
+
+  it('leaves to the loop what the loop explains', () => {
+    const blocks = requests.flatMap(({ scheduledAt }, i) =>
+      slowly(i) > 0 ? [{ at: scheduledAt + 0.01, lasts: 2.9, in: 'rerank' }] : [],
+    );
+    const beside = started(SECONDS, (t) => ({ ...usual, waiting: isSlow(t) ? 6 : 0 }));
+    const found = [...slowRequests.detect(run(requests, blocks, { beside }))];
+    expect(found.map(({ where }) => where[0]?.function)).toEqual(['rerank']);
+  });
 });

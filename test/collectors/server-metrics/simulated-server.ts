@@ -1,5 +1,11 @@
 import { PageReadings, metricsOf } from '../../../collectors/server-metrics/page-samples.ts';
-import type { Observation, RecordingView, RunStart } from '../../../src/core/types.ts';
+import type {
+  Metric,
+  Observation,
+  RecordingView,
+  RunStart,
+  Seconds,
+} from '../../../src/core/types.ts';
 import { parsePage } from '../../../src/platform/prometheus.ts';
 import { memoryRecording } from '../../../src/recording/memory.ts';
 
@@ -70,23 +76,34 @@ function histogram(
   ];
 }
 
-/** What a run of so many seconds would have recorded, one page a second. */
+/** What is read of a server of so many seconds, one page a second. */
+export function observeServer(
+  startedAt: Seconds,
+  seconds: number,
+  at: (second: number) => ServerState | readonly ServerState[],
+): { readonly observations: readonly Observation[]; readonly metrics: readonly Metric[] } {
+  const readings = new PageReadings({ 'server.address': '127.0.0.1', 'server.port': 8000 });
+  const observations: Observation[] = [];
+  const metrics: Metric[] = [];
+  for (let second = 0; second <= seconds; second++) {
+    const page = parsePage(vllmPage([at(second)].flat()));
+    const isEdge = second === 0 || second === seconds;
+    observations.push(...readings.samples(page, startedAt + second, isEdge));
+    metrics.push(...metricsOf(page));
+  }
+  return { observations, metrics };
+}
+
+/** What a run of so many seconds would have recorded. */
 export function recordServer(
   start: RunStart,
   seconds: number,
   at: (second: number) => ServerState | readonly ServerState[],
   others: readonly Observation[] = [],
 ): RecordingView {
-  const readings = new PageReadings({ 'server.address': '127.0.0.1', 'server.port': 8000 });
-  const observations: Observation[] = [...others];
-  const pages = Array.from({ length: seconds + 1 }, (_, second) => {
-    const page = parsePage(vllmPage([at(second)].flat()));
-    const isEdge = second === 0 || second === seconds;
-    observations.push(...readings.samples(page, start.startedAt + second, isEdge));
-    return page;
-  });
-  const recording = memoryRecording(start, { metrics: pages.flatMap(metricsOf) });
-  for (const observation of observations) recording.write(observation);
+  const { observations, metrics } = observeServer(start.startedAt, seconds, at);
+  const recording = memoryRecording(start, { metrics });
+  for (const observation of [...others, ...observations]) recording.write(observation);
   return recording.view({
     endedAt: start.startedAt + seconds,
     interrupted: false,
