@@ -5,6 +5,10 @@ import { cpuSpin } from './cpu-spin.ts';
 import { cpuThrottled } from './cpu-throttled.ts';
 import { fdLeak, threadLeak } from './growth.ts';
 import { memoryLeak } from './growth-memory.ts';
+import { gpuFault } from './gpu-fault.ts';
+import { gpuIdle } from './gpu-idle.ts';
+import { gpuMemoryLeak } from './gpu-memory-leak.ts';
+import { gpuThrottled } from './gpu-throttled.ts';
 import { loopBlocked } from './loop-blocked.ts';
 import { memoryLimit } from './memory-limit.ts';
 import { processExit } from './process-exit.ts';
@@ -29,6 +33,10 @@ export const DETECTORS: readonly Detector[] = [
   restarts,
   wedge,
   serverSaturation,
+  gpuMemoryLeak,
+  gpuIdle,
+  gpuThrottled,
+  gpuFault,
   clientSaturated,
   saturation,
   requestErrors,

@@ -1,0 +1,131 @@
+import { ATTR, METRIC } from '../core/semconv.ts';
+import { SERVER_METRIC } from '../core/semconv-server.ts';
+import { GPU_METRIC } from '../core/semconv-gpu.ts';
+import { printable } from '../core/text.ts';
+import type { Detector, Evidence, Finding, Ratio, RecordingView, Seconds } from '../core/types.ts';
+import { numberAttribute, textAttribute } from './attributes.ts';
+import { gpusOf, meanOf, percentText, utilizationOf } from './gpu-readings.ts';
+
+/**
+ * TRC211 gpu-idle: requests wait at the server while even the busiest of its GPUs does little. Utilisation is the share of time in which any kernel
+ * ran, so 35 % means that nothing ran in 65 % of it: whoever feeds the GPU is too slow. A server that makes no progress at all is a wedge (TRC201).
+ */
+
+const CODE = 'TRC211';
+
+/** A server that has work and keeps its GPU busy is seen at 80 to 100 %; what is below half leaves most of the time to nobody. */
+const IDLE_BELOW: Ratio = 0.5;
+/** Seconds with somebody waiting: a few are a burst that is being taken in. */
+const LEAST_WAITING = 10;
+/** Of the seconds in which something waited, to be the usual state and not its ends. */
+const IDLE_SHARE: Ratio = 0.5;
+/** How old the word of the server may be: it is asked once a second, and answers late under load. */
+const FRESH: Seconds = 5;
+/** A thread that has no idle time left. */
+const BUSY_THREAD: Ratio = 0.9;
+
+export const gpuIdle: Detector = {
+  code: CODE,
+  name: 'gpu-idle',
+  of: 'run',
+  needs: [GPU_METRIC.gpuUtilization.name, SERVER_METRIC.waiting.name],
+  *detect(view) {
+    const moments = busiestBySecond(view).flatMap(({ at, use }) => {
+      const waiting = waitingAt(view, at);
+      return waiting !== null && waiting >= 1 ? [{ at, use, waiting }] : [];
+    });
+    const [first, last] = [moments[0], moments.at(-1)];
+    if (first === undefined || last === undefined || moments.length < LEAST_WAITING) return;
+    const use = meanOf(moments.map((one) => one.use)) ?? 1;
+    const share = moments.filter((one) => one.use < IDLE_BELOW).length / moments.length;
+    if (use >= IDLE_BELOW || share < IDLE_SHARE) return;
+    if (hasStopped(view, first.at, last.at)) return;
+    const waiting = meanOf(moments.map((one) => one.waiting)) ?? 0;
+    const thread = busyThread(view, first.at, last.at);
+    yield {
+      code: CODE,
+      kind: 'gpu-idle',
+      mechanism: thread === null ? null : 'host-bound',
+      severity: 'warning',
+      confidence: 'likely',
+      pid: thread?.pid ?? null,
+      summary:
+        `the GPU is at ${percentText(use)} while ${waiting.toFixed(waiting < 10 ? 1 : 0)} requests wait` +
+        (thread === null ? '' : `; ${thread.name} is at ${percentText(thread.use)} of its core`),
+      where: [],
+      evidence: [
+        {
+          kind: 'gpu',
+          summary: `in ${moments.length} s with requests waiting the busiest GPU was at ${percentText(use)} in the mean, below ${percentText(IDLE_BELOW)} in ${percentText(share)} of them`,
+          data: { seconds: moments.length, utilization_ratio: use, waiting_count: waiting },
+        },
+        ...(thread === null ? [] : [threadEvidence(thread)]),
+      ],
+      measure: {
+        utilization_ratio: use,
+        waiting_mean_count: waiting,
+        duration_s: moments.length,
+        idle_ratio: share,
+      },
+      remedy:
+        thread === null
+          ? 'Look at what stands before the GPU: limits on the batch or on running requests (max_num_seqs), the KV cache, the tokenizer, the network.'
+          : 'The CPU cannot feed it: look at the stacks of that thread; take work off it (more API or tokenizer processes, CUDA graphs, asynchronous scheduling).',
+    } satisfies Omit<Finding, 'id'>;
+  },
+};
+
+/** The busiest GPU in each second in which one was read. */
+function busiestBySecond(view: RecordingView): readonly { at: Seconds; use: Ratio }[] {
+  const bySecond = new Map<number, { at: Seconds; use: Ratio }>();
+  for (const series of gpusOf(view).flatMap((gpu) => utilizationOf(gpu) ?? [])) {
+    series.at.forEach((at, i) => {
+      const use = series.value[i] ?? 0;
+      const known = bySecond.get(Math.floor(at));
+      if (known === undefined || use > known.use) bySecond.set(Math.floor(at), { at, use });
+    });
+  }
+  return [...bySecond.values()].toSorted((a, b) => a.at - b.at);
+}
+
+/** What all engines together said last; null where that is too long ago. */
+function waitingAt(view: RecordingView, at: Seconds): number | null {
+  let sum: number | null = null;
+  for (const series of view.series(SERVER_METRIC.waiting.name)) {
+    const i = series.at.findLastIndex((one) => one <= at);
+    if (i >= 0 && at - (series.at[i] ?? 0) <= FRESH) sum = (sum ?? 0) + (series.value[i] ?? 0);
+  }
+  return sum;
+}
+
+/** Whether the server counts what it does, and counted nothing. */
+function hasStopped(view: RecordingView, from: Seconds, to: Seconds): boolean {
+  const counters = [SERVER_METRIC.outputTokens, SERVER_METRIC.inputTokens, SERVER_METRIC.finished]
+    .flatMap(({ name }) => view.series(name))
+    .map(({ at, value }) => [...value].filter((_, i) => (at[i] ?? 0) >= from && (at[i] ?? 0) <= to))
+    .filter((values) => values.length > 1);
+  return counters.length > 0 && counters.every((values) => values.at(-1) === values[0]);
+}
+
+interface BusyThread {
+  readonly name: string;
+  readonly pid: number | null;
+  readonly use: Ratio;
+}
+
+/** The thread that used its core the most, where that is all of it. */
+function busyThread(view: RecordingView, from: Seconds, to: Seconds): BusyThread | null {
+  let busiest: BusyThread | null = null;
+  for (const { attributes, at, value } of view.series(METRIC.threadCpuUtilization.name)) {
+    const use = meanOf([...value].filter((_, i) => (at[i] ?? 0) >= from && (at[i] ?? 0) <= to));
+    if (use === null || use < BUSY_THREAD || use <= (busiest?.use ?? 0)) continue;
+    const pid = numberAttribute(attributes, ATTR.pid) ?? view.start.targets[0]?.pid ?? null;
+    const thread = printable(textAttribute(attributes, ATTR.threadName) ?? 'a thread', 40);
+    busiest = { name: pid === null ? thread : `${thread} of pid ${pid}`, pid, use };
+  }
+  return busiest;
+}
+
+function threadEvidence({ name, use }: BusyThread): Evidence {
+  return { kind: 'thread', summary: `${name} used ${percentText(use)} of a core meanwhile` };
+}
