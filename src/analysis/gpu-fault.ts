@@ -13,11 +13,11 @@ import { gpusOf, type RecordedGpu } from './gpu-readings.ts';
 import { XIDS } from './gpu-xids.ts';
 
 /**
- * TRC213 gpu-fault: the driver says that a GPU is lost, counts errors that could not be corrected, or waits for a repair. Nothing is concluded from
+ * TRC223 gpu-fault: the driver says that a GPU is lost, counts errors that could not be corrected, or waits for a repair. Nothing is concluded from
  * numbers here: each is what the driver itself calls an error.
  */
 
-const CODE = 'TRC213';
+const CODE = 'TRC223';
 
 export const gpuFault: Detector = {
   code: CODE,

@@ -7,11 +7,11 @@ import { numberAttribute, textAttribute } from './attributes.ts';
 import { gpusOf, meanOf, percentText, utilizationOf } from './gpu-readings.ts';
 
 /**
- * TRC211 gpu-idle: requests wait at the server while even the busiest of its GPUs does little. Utilisation is the share of time in which any kernel
+ * TRC221 gpu-idle: requests wait at the server while even the busiest of its GPUs does little. Utilisation is the share of time in which any kernel
  * ran, so 35 % means that nothing ran in 65 % of it: whoever feeds the GPU is too slow. A server that makes no progress at all is a wedge (TRC201).
  */
 
-const CODE = 'TRC211';
+const CODE = 'TRC221';
 
 /** A server that has work and keeps its GPU busy is seen at 80 to 100 %; what is below half leaves most of the time to nobody. */
 const IDLE_BELOW: Ratio = 0.5;

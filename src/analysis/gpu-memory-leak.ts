@@ -14,11 +14,11 @@ import {
 } from './growth-finding.ts';
 
 /**
- * TRC210 gpu-memory-leak: memory of a GPU, or of a MIG slice, grows and goes on growing while work is done on it. A model that is being loaded grows as
+ * TRC220 gpu-memory-leak: memory of a GPU, or of a MIG slice, grows and goes on growing while work is done on it. A model that is being loaded grows as
  * steadily, without any kernel running, and is not called a leak; caching allocators and KV caches level off.
  */
 
-const CODE = 'TRC210';
+const CODE = 'TRC220';
 
 /**
  * PyTorch's caching allocator takes segments of 20 MiB and of whole allocations above that, and keeps them: some of them are no leak. 128 MiB and a

@@ -6,11 +6,11 @@ import { textAttribute } from './attributes.ts';
 import { gpusOf, percentText, type RecordedGpu } from './gpu-readings.ts';
 
 /**
- * TRC212 gpu-throttled: the clocks of a GPU were held down in a share of the readings, by one reason. The driver's flags decide, read once a second; its
+ * TRC222 gpu-throttled: the clocks of a GPU were held down in a share of the readings, by one reason. The driver's flags decide, read once a second; its
  * counters of microseconds only add to them: on an idle L40S that of the power limit rose by a quarter of the time with the flag never set.
  */
 
-const CODE = 'TRC212';
+const CODE = 'TRC222';
 
 /** A hardware slowdown halves the clocks or worse, and is also flagged for a moment when they change (nvidia-smi's own help says so). */
 const HARDWARE_SHARE: Ratio = 0.05;

@@ -92,7 +92,7 @@ describe('gpu-memory-leak', () => {
     );
     expect(rest).toEqual([]);
     expect(finding).toMatchObject({
-      code: 'TRC210',
+      code: 'TRC220',
       kind: 'gpu-memory-leak',
       severity: 'warning',
       confidence: 'likely',
@@ -107,14 +107,14 @@ describe('gpu-memory-leak', () => {
       use(() => 0.8),
       memory(grows),
     );
-    expect(finding).toMatchObject({ code: 'TRC210', pid: null, mechanism: null });
+    expect(finding).toMatchObject({ code: 'TRC220', pid: null, mechanism: null });
   });
 
   it('is said of a MIG slice, by what the server makes of it', () => {
     const slice = { ...GPU, [GPU_ATTR.id]: 'MIG-1', [GPU_ATTR.parent]: 'GPU-a' };
     const tokens = readings(SERVER_METRIC.outputTokens, (second) => 10 * second);
     const found = findingsOf(memory(grows), memory(grows, slice), tokens);
-    expect(found.map(({ code }) => code)).toEqual(['TRC210']);
+    expect(found.map(({ code }) => code)).toEqual(['TRC220']);
   });
 
   it('is not said while a model is loaded, by no kernel', () => {
@@ -165,7 +165,7 @@ describe('gpu-idle', () => {
     );
     expect(rest).toEqual([]);
     expect(finding).toMatchObject({
-      code: 'TRC211',
+      code: 'TRC221',
       kind: 'gpu-idle',
       mechanism: 'host-bound',
       severity: 'warning',
@@ -182,7 +182,7 @@ describe('gpu-idle', () => {
       waiting,
       tokens,
     );
-    expect(finding).toMatchObject({ code: 'TRC211', mechanism: null });
+    expect(finding).toMatchObject({ code: 'TRC221', mechanism: null });
   });
 
   it.each([
@@ -227,7 +227,7 @@ describe('gpu-throttled', () => {
       );
       expect(rest).toEqual([]);
       expect(finding).toMatchObject({
-        code: 'TRC212',
+        code: 'TRC222',
         kind: 'gpu-throttled',
         mechanism,
         severity: 'warning',
@@ -288,7 +288,7 @@ describe('gpu-fault', () => {
       observations,
     );
     expect(found).toHaveLength(1);
-    expect(found[0]).toMatchObject({ code: 'TRC213', kind: 'gpu-fault', mechanism, severity });
+    expect(found[0]).toMatchObject({ code: 'TRC223', kind: 'gpu-fault', mechanism, severity });
     expect(found[0]?.summary).toContain('GPU 0 (NVIDIA H100)');
   });
 
