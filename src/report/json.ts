@@ -5,6 +5,7 @@ import type { CommandSummary } from './command.ts';
 import type { MetricSummary } from './metric-summary.ts';
 import type { ProcessSummary } from './processes.ts';
 import { SCHEMA_VERSION, type Report } from './report.ts';
+import { probesDocument, serverDocument } from './servers-json.ts';
 
 // JSON leaves these as they are, and a terminal obeys some of them: C1 controls, bidirectional overrides, separators.
 const UNSAFE =
@@ -62,6 +63,10 @@ export function toDocument(report: Report): Record<string, unknown> {
     ...(report.processes.length === 0
       ? {}
       : { processes: report.processes.map(processDocument), stacks: report.stacks }),
+    ...(report.servers === undefined || report.servers.length === 0
+      ? {}
+      : { servers: report.servers.map(serverDocument) }),
+    ...(report.probes == null ? {} : { probes: probesDocument(report.probes) }),
     overhead:
       overhead === null
         ? null

@@ -5,6 +5,7 @@ import { gpuLines } from './gpu-lines.ts';
 import { outside } from './layout.ts';
 import type { SeriesSummary } from './metric-summary.ts';
 import type { Report } from './report.ts';
+import { serverLines } from './servers.ts';
 
 /** A label and its line of numbers. */
 export interface NumberLine {
@@ -24,6 +25,7 @@ export function numberLines(report: Report): NumberLine[] {
     ...(threads === '' ? [] : [{ label: 'threads', text: threads }]),
     ...loopLines(report),
     ...heapLines(report),
+    ...serverLines(report),
     ...gpuLines(report),
   ];
 }

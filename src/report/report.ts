@@ -13,6 +13,12 @@ import type { Flight } from './flight.ts';
 import { clockProblems } from './clock-problems.ts';
 import { summariseMetrics, type MetricSummary } from './metric-summary.ts';
 import { type ProcessSummary, summariseProcesses } from './processes.ts';
+import {
+  type ProbeSummary,
+  type ServerSummary,
+  summariseProbes,
+  summariseServers,
+} from './servers.ts';
 import { groupStacks, type StackGroup } from './stacks.ts';
 
 /** The version of the JSON document, `schema_version`; raised when a reader of the old one would misread the new one. */
@@ -51,6 +57,10 @@ export interface Report {
   readonly stacks: readonly StackGroup[];
   /** Of a command that trace started; null for what ran already. */
   readonly run: CommandSummary | null;
+  /** What servers said of themselves, where their pages were read and their names are known. */
+  readonly servers?: readonly ServerSummary[];
+  /** What small requests took; null where none were sent. */
+  readonly probes?: ProbeSummary | null;
   /** Null when the writer died before it could say. */
   readonly overhead: Overhead | null;
   /** What could not be read or sent, in words. */
@@ -97,6 +107,8 @@ export function buildReport(
     processes: summariseProcesses(view),
     run: summariseCommand(view),
     stacks: groupStacks(view),
+    servers: summariseServers(view),
+    probes: summariseProbes(view),
     overhead:
       end === null
         ? null
