@@ -1,5 +1,5 @@
 import { processView, targetsOf } from '../core/process-view.ts';
-import type { Detector, Finding, RecordingView } from '../core/types.ts';
+import type { Detector, Finding, FindingKind, RecordingView } from '../core/types.ts';
 import { clientSaturated } from './client-saturated.ts';
 import { cpuSpin } from './cpu-spin.ts';
 import { cpuThrottled } from './cpu-throttled.ts';
@@ -43,6 +43,11 @@ export const DETECTORS: readonly Detector[] = [
   slowRequests,
 ];
 
+/** What a finding explains needs none of its own: the queue of a server that does not move is no matter of its size. */
+const EXPLAINED: Partial<Record<FindingKind, readonly FindingKind[]>> = {
+  wedge: ['saturation'],
+};
+
 /** All that the detectors say of a recording, worst first, numbered F1, F2, …; the same recording always gives the same list. */
 export function detectAll(view: RecordingView): readonly Finding[] {
   const processes = targetsOf(view);
@@ -51,6 +56,7 @@ export function detectAll(view: RecordingView): readonly Finding[] {
     (detector.of === 'run' ? [view] : views).flatMap((one) => [...detector.detect(one)]),
   );
   return (processes.length < 2 ? found : groupFindings(found, view))
+    .filter(({ kind }) => !found.some((other) => EXPLAINED[other.kind]?.includes(kind)))
     .map((finding, order) => ({ finding, order }))
     .sort(
       (a, b) =>

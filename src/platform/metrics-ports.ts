@@ -1,7 +1,7 @@
-import { readlinkSync } from 'node:fs';
+import { readdirSync, readlinkSync } from 'node:fs';
 import { readCommandLine } from './proc.ts';
 import type { Role, ServerFamily } from './roles.ts';
-import { listeningSockets } from './sockets.ts';
+import { listenersAround, type ListeningSocket, listeningSockets } from './sockets.ts';
 
 /** Where a process may publish its numbers: which of its own listening ports to ask, what for, and why not the others. */
 
@@ -104,15 +104,17 @@ function habitOf(role: Role | null, any: boolean): PageHabit | null {
 }
 
 /** `host:port` of its sockets; in words why they cannot be asked. A single one that it was told to use, or usually has, goes alone. */
-function portsOf(pid: number, { ports: usual }: PageHabit): readonly string[] | string {
+function portsOf(pid: number, habit: PageHabit): readonly string[] | string {
+  const { ports: usual } = habit;
   const namespace = networkOf(pid);
   const isOurs = namespace !== null && namespace === networkOf(process.pid);
-  let sockets: ReturnType<typeof listeningSockets>;
+  let sockets: readonly ListeningSocket[];
   try {
     sockets = listeningSockets(pid);
   } catch {
-    return `the ports of pid ${pid} cannot be read: its descriptors belong to another user`;
+    sockets = [];
   }
+  if (sockets.length === 0 && !readsDescriptors(pid)) return portsByName(pid, habit);
   if (sockets.length === 0) return `pid ${pid} listens on no TCP port yet`;
   if (!isOurs) {
     const ports = [...new Set(sockets.map(({ port }) => port))].slice(0, PORTS_ASKED).join(', ');
@@ -125,14 +127,52 @@ function portsOf(pid: number, { ports: usual }: PageHabit): readonly string[] | 
   const preferred = [...(told === null ? [] : [told]), ...usual].find((port) =>
     sockets.some((one) => one.port === port),
   );
-  const asked =
-    preferred === undefined ? sockets : sockets.filter(({ port }) => port === preferred);
-  // One port on both families is one page.
-  const byPort = new Map(asked.toReversed().map((one) => [one.port, one]));
+  return hostsOf(
+    preferred === undefined ? sockets : sockets.filter(({ port }) => port === preferred),
+  );
+}
+
+/** One port on both families is one page. */
+function hostsOf(sockets: readonly ListeningSocket[]): readonly string[] {
+  const byPort = new Map(sockets.toReversed().map((one) => [one.port, one]));
   return [...byPort.values()]
     .toReversed()
     .slice(0, PORTS_ASKED)
     .map(({ host, family, port }) => `${family === 6 ? `[${host}]` : host}:${port}`);
+}
+
+/**
+ * Without the right to see which sockets are its own: the port that its command line names, or else the usual ones, where somebody listens on them in
+ * our network namespace and it shares that: then both see the same socket, by its inode.
+ */
+function portsByName(pid: number, { ports: usual }: PageHabit): readonly string[] | string {
+  const told = portToldOf(pid);
+  const names = told === null ? usual : [told];
+  let shared: readonly ListeningSocket[] = [];
+  try {
+    const ours = new Set(listenersAround(process.pid).map(({ inode }) => inode));
+    shared = listenersAround(pid).filter(({ inode }) => ours.has(inode));
+  } catch {
+    // Gone, or hidden: there is nothing to ask.
+  }
+  const likely = shared.filter(({ port }) => names.includes(port));
+  if (likely.length > 0) return hostsOf(likely);
+  return (
+    `which ports are those of pid ${pid} may not be read, and nobody listens on ${names.join(' or ')}` +
+    ': give --metrics-url'
+  );
+}
+
+/** Where the links of its descriptors may not be read, it seems to have none. */
+function readsDescriptors(pid: number): boolean {
+  try {
+    const [first] = readdirSync(`/proc/${pid}/fd`);
+    if (first === undefined) return false;
+    readlinkSync(`/proc/${pid}/fd/${first}`);
+    return true;
+  } catch {
+    return false;
+  }
 }
 
 function networkOf(pid: number): string | null {

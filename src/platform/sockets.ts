@@ -24,7 +24,20 @@ const SOCKET_LINK = /^socket:\[(\d+)\]$/;
  * while, not in a loop. Throws the errno error when the process is gone or belongs to somebody else.
  */
 export function listeningSockets(pid: number): readonly ListeningSocket[] {
-  const listening = new Map<number, ListeningSocket>();
+  const listening = new Map(listenersAround(pid).map((socket) => [socket.inode, socket]));
+  if (listening.size === 0) return [];
+  const own: ListeningSocket[] = [];
+  for (const inode of socketInodes(pid)) {
+    const socket = listening.get(inode);
+    if (socket !== undefined) own.push(socket);
+    listening.delete(inode);
+  }
+  return own.toSorted((a, b) => a.port - b.port || a.family - b.family);
+}
+
+/** Every listening socket of the process's network namespace, whoever holds it. Throws the errno error when the process is gone. */
+export function listenersAround(pid: number): readonly ListeningSocket[] {
+  const sockets: ListeningSocket[] = [];
   for (const family of [4, 6] as const) {
     const path = `/proc/${pid}/net/${family === 4 ? 'tcp' : 'tcp6'}`;
     let table: string;
@@ -34,16 +47,9 @@ export function listeningSockets(pid: number): readonly ListeningSocket[] {
       if (family === 6 && isMissing(error)) continue; // a kernel without IPv6
       throw error;
     }
-    for (const socket of parseListening(table, family)) listening.set(socket.inode, socket);
+    sockets.push(...parseListening(table, family));
   }
-  if (listening.size === 0) return [];
-  const own: ListeningSocket[] = [];
-  for (const inode of socketInodes(pid)) {
-    const socket = listening.get(inode);
-    if (socket !== undefined) own.push(socket);
-    listening.delete(inode);
-  }
-  return own.toSorted((a, b) => a.port - b.port || a.family - b.family);
+  return sockets;
 }
 
 /** The listening rows of `/proc/net/tcp` or `tcp6` as Linux prints them; rows that make no sense are left out. */

@@ -26,7 +26,7 @@ RUNNING = 2
 PAGE = """# TYPE vllm:num_requests_running gauge
 vllm:num_requests_running{{engine="0",model_name="tiny"}} {running}
 # TYPE vllm:num_requests_waiting gauge
-vllm:num_requests_waiting{{engine="0",model_name="tiny"}} 1
+vllm:num_requests_waiting{{engine="0",model_name="tiny"}} 0
 # TYPE vllm:kv_cache_usage_perc gauge
 vllm:kv_cache_usage_perc{{engine="0",model_name="tiny"}} 0.25
 # TYPE vllm:prompt_tokens_total counter
