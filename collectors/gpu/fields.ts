@@ -80,7 +80,7 @@ export const FIELD: Readonly<Record<FieldKey, FieldNames>> = {
 };
 
 /** Reasons to hold the clocks down that are trouble: not that there is nothing to do, nor that somebody set a clock. */
-export const THROTTLE_REASONS: readonly string[] = [
+const THROTTLE_REASONS: readonly string[] = [
   'sw_power_cap',
   'hw_slowdown',
   'hw_thermal_slowdown',
@@ -88,20 +88,23 @@ export const THROTTLE_REASONS: readonly string[] = [
   'sw_thermal_slowdown',
 ];
 
-/** Whether the clocks are held down for that reason now. */
-export function reasonField(reason: string): FieldNames {
-  return [`clocks_event_reasons.${reason}`, `clocks_throttle_reasons.${reason}`];
-}
+/** Whether the clocks are held down for that reason now, by reason. */
+export const REASON_FIELD: ReadonlyMap<string, FieldNames> = new Map(
+  THROTTLE_REASONS.map((reason) => [
+    reason,
+    [`clocks_event_reasons.${reason}`, `clocks_throttle_reasons.${reason}`],
+  ]),
+);
 
 /** For how long they have been, in all. */
-export function reasonTimeField(reason: string): FieldNames {
-  return [`clocks_event_reasons_counters.${reason}`];
-}
+export const REASON_TIME_FIELD: ReadonlyMap<string, FieldNames> = new Map(
+  THROTTLE_REASONS.map((reason) => [reason, [`clocks_event_reasons_counters.${reason}`]]),
+);
 
 const ALL: readonly FieldNames[] = [
   ...Object.values(FIELD),
-  ...THROTTLE_REASONS.map(reasonField),
-  ...THROTTLE_REASONS.map(reasonTimeField),
+  ...REASON_FIELD.values(),
+  ...REASON_TIME_FIELD.values(),
 ];
 
 /** Every name that a header may have. */

@@ -1,12 +1,6 @@
 import type { Bytes, Ratio, Seconds } from '../../src/core/types.ts';
 import { busKey } from './faults.ts';
-import {
-  FIELD,
-  type FieldNames,
-  reasonField,
-  reasonTimeField,
-  THROTTLE_REASONS,
-} from './fields.ts';
+import { FIELD, type FieldNames, REASON_FIELD, REASON_TIME_FIELD } from './fields.ts';
 import type { Row } from './table.ts';
 import { flagOf, numberOf, textOf } from './values.ts';
 
@@ -63,7 +57,7 @@ const BOUNDS: Readonly<
   clock: [0, 20e9],
 };
 
-const LOST = /GPU is lost|GPU requires reset/i;
+const LOST = /\[?GPU (?:is lost|requires reset)\]?/i;
 const ACTION = /^(?:gpu )?(?:reset|reboot|drain\b[\w ]{0,40})$/i;
 
 /** Null for a row that names no GPU. */
@@ -110,49 +104,36 @@ export function readingOf(row: Row): GpuReading | null {
     linkWidthLimit: number(FIELD.linkWidthLimit, null),
     eccUncorrected: number(FIELD.eccUncorrected, null),
     eccCorrected: number(FIELD.eccCorrected, null),
-    throttled: present(THROTTLE_REASONS, (reason) => flagOf(row.cell(reasonField(reason)))),
-    throttledTime: present(THROTTLE_REASONS, (reason) => number(reasonTimeField(reason), 'us')),
+    throttled: present(REASON_FIELD, (names) => flagOf(row.cell(names))),
+    throttledTime: present(REASON_TIME_FIELD, (names) => number(names, 'us')),
     repairs: repairsOf(row),
-    fault: faultOf(row),
+    fault: LOST.exec(row.line)?.[0] ?? null,
   };
 }
 
-const REPAIRS: readonly (readonly [string, FieldNames])[] = [
+const REPAIRS: ReadonlyMap<string, FieldNames> = new Map([
   ['remapped_rows.pending', FIELD.rowsPending],
   ['remapped_rows.failure', FIELD.rowsFailed],
   ['retired_pages.pending', FIELD.pagesPending],
   ['sram.threshold_exceeded', FIELD.sramThreshold],
-];
+]);
 
 function repairsOf(row: Row): ReadonlyMap<string, boolean> {
-  const repairs = new Map(
-    present(
-      REPAIRS.map(([name]) => name),
-      (name) => flagOf(row.cell(REPAIRS.find(([one]) => one === name)?.[1] ?? [])),
-    ),
-  );
+  const repairs = new Map(present(REPAIRS, (names) => flagOf(row.cell(names))));
   const action = row.cell(FIELD.recovery)?.trim() ?? '';
   if (ACTION.test(action))
     repairs.set(`recovery.${action.toLowerCase().replaceAll(/[^a-z0-9]+/g, '_')}`, true);
   return repairs;
 }
 
-function faultOf(row: Row): string | null {
-  for (const names of Object.values(FIELD)) {
-    const cell = row.cell(names);
-    if (cell !== undefined && LOST.test(cell)) return cell;
-  }
-  return null;
-}
-
 function present<T>(
-  names: readonly string[],
-  read: (name: string) => T | null,
+  fields: ReadonlyMap<string, FieldNames>,
+  read: (names: FieldNames) => T | null,
 ): ReadonlyMap<string, T> {
-  return new Map(
-    names.flatMap((name): (readonly [string, T])[] => {
-      const value = read(name);
-      return value === null ? [] : [[name, value]];
-    }),
-  );
+  const found = new Map<string, T>();
+  for (const [name, names] of fields) {
+    const value = read(names);
+    if (value !== null) found.set(name, value);
+  }
+  return found;
 }

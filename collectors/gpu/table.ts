@@ -6,6 +6,8 @@ export interface Row {
   cell(names: readonly string[]): string | undefined;
   /** What the header says its numbers are in: `MiB`. */
   unit(names: readonly string[]): string | null;
+  /** The whole line. */
+  readonly line: string;
 }
 
 interface Column {
@@ -19,6 +21,8 @@ const FREE_TEXT: ReadonlySet<string> = new Set(['name', 'gpu_name', 'process_nam
 export class CsvTable {
   readonly #known: ReadonlySet<string>;
   #columns: readonly Column[] = [];
+  /** Where a column stands, by the array of its names: the same arrays are asked for in each line. */
+  #places = new WeakMap<readonly string[], number>();
 
   /** `known`: names of columns, by which a header is recognised wherever it comes. */
   constructor(known: ReadonlySet<string>) {
@@ -33,13 +37,30 @@ export class CsvTable {
   /** `header`; null for a line that is neither that nor a row that fits its header. */
   take(line: string): Row | 'header' | null {
     const cells = line.split(',').map((cell) => cell.trim());
-    const header = this.#headerOf(cells);
+    // A cell that begins with a digit is in nearly every row, and in no header.
+    const header = /(?:^|, ?)\d/.test(line) ? null : this.#headerOf(cells);
     if (header !== null) {
       this.#columns = header;
+      this.#places = new WeakMap();
       return 'header';
     }
     const fitted = this.hasHeader ? fit(cells, this.#columns) : null;
-    return fitted === null ? null : rowOf(this.#columns, fitted);
+    if (fitted === null) return null;
+    return {
+      cell: (names) => fitted[this.#placeOf(names)],
+      unit: (names) => this.#columns[this.#placeOf(names)]?.unit ?? null,
+      line,
+    };
+  }
+
+  /** -1 for a column that is not there. */
+  #placeOf(names: readonly string[]): number {
+    let place = this.#places.get(names);
+    if (place === undefined) {
+      place = this.#columns.findIndex(({ name }) => names.includes(name));
+      this.#places.set(names, place);
+    }
+    return place;
   }
 
   /** A line whose cells are all names, and most of them known: a newer driver may print one that was not asked for. */
@@ -64,13 +85,4 @@ function fit(cells: readonly string[], columns: readonly Column[]): readonly str
   if (surplus < 0 || at === undefined || free.length > 1) return null;
   const text = cells.slice(at, at + surplus + 1).join(', ');
   return [...cells.slice(0, at), text, ...cells.slice(at + surplus + 1)];
-}
-
-function rowOf(columns: readonly Column[], cells: readonly string[]): Row {
-  const find = (names: readonly string[]): number =>
-    columns.findIndex(({ name }) => names.includes(name));
-  return {
-    cell: (names) => cells[find(names)],
-    unit: (names) => columns[find(names)]?.unit ?? null,
-  };
 }
