@@ -20,14 +20,14 @@ import { SeriesStore } from './series-store.ts';
 
 /** How much is kept; beyond it, what there is is thinned out, so that it still covers the whole run. */
 export interface ContentsLimits extends RecordLimits {
-  /** Readings, 16 bytes each; histograms have half as much memory beside them. */
+  /** Readings, 16 bytes each; histograms have an eighth of that beside them. */
   readonly points: number;
 }
 
 /** Room that is made at once, so that it is not looked for again soon. */
 const ROOM = 0.6;
 /** Of the memory for readings, what histograms have. */
-const HISTOGRAM_SHARE = 0.5;
+const HISTOGRAM_SHARE = 0.125;
 /** Lengths of the windows of which one reading is kept: from here, doubled until it fits, to here (longer than any run). */
 const WINDOW: { readonly first: Seconds; readonly longest: Seconds } = {
   first: 2,

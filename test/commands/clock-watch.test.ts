@@ -20,7 +20,7 @@ function machine() {
     watch,
     now: () => clock.now(),
     /** A second, in which the machine sleeps for so long, and the wall clock is set by so much. */
-    second({ asleep = 0, set = 0, held = false } = {}): readonly Observation[] {
+    second: ({ asleep = 0, set = 0, held = false } = {}): readonly Observation[] => {
       clock.advance(1);
       offset.boot += asleep;
       offset.wall += asleep + set;

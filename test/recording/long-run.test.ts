@@ -90,7 +90,7 @@ describe('distributions', () => {
       return { kind: 'histogram', from, to, metric, buckets: histogram.drain() };
     });
     const full = viewOf(contentsOf(histograms));
-    const small = viewOf(contentsOf(histograms, { ...SMALL, points: 5_000 }));
+    const small = viewOf(contentsOf(histograms, { ...SMALL, points: 40_000 }));
     expect(small.histograms(METRIC.loopDelay.name).length).toBeLessThan(100);
     const [all] = summariseMetrics(full);
     const [few] = summariseMetrics(small);
