@@ -43,7 +43,8 @@ export class FakeSmi {
   readonly #config: string;
   #settings: FakeSettings;
 
-  constructor(settings: FakeSettings) {
+  /** `finished`: of the test's own context, where tests run side by side. */
+  constructor(settings: FakeSettings, finished: typeof onTestFinished = onTestFinished) {
     this.folder = mkdtempSync(join(tmpdir(), 'fake-smi-'));
     this.program = join(this.folder, 'nvidia-smi');
     this.#config = join(this.folder, 'settings.json');
@@ -55,7 +56,7 @@ export class FakeSmi {
       `#!/bin/sh\nFAKE_SMI_CONFIG='${this.#config}' exec python3 -S '${fake}' "$@"\n`,
       { mode: 0o755 },
     );
-    onTestFinished(() => rmSync(this.folder, { recursive: true, force: true }));
+    finished(() => rmSync(this.folder, { recursive: true, force: true }));
   }
 
   /** Changes what it does from its next line on. */
