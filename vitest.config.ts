@@ -28,6 +28,7 @@ const PROGRAMS = [
     'cgroups',
     'containers',
     'doctor',
+    'gpu',
     'inspect',
     'inspect-kills',
     'inspect-outcomes',

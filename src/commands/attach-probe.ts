@@ -1,10 +1,12 @@
-import { type ExitStatuses, processCollector } from '../../collectors/process/process.ts';
+import { processCollector } from '../../collectors/process/process.ts';
 import { Sampler } from '../../collectors/sampler/sampler.ts';
+import { SamplingCrew } from '../../collectors/sampler/sampling-crew.ts';
 import type { StackSource } from '../../collectors/sampler/stack-source.ts';
 import { COLLECTOR } from '../core/collector-name.ts';
 import { TraceError } from '../core/errors.ts';
 import { EXIT } from '../core/exit-code.ts';
 import type { Availability, Collector, CollectorInfo, ProcessTarget } from '../core/types.ts';
+import { ExitListener } from '../platform/exit-listener.ts';
 import { type AccessJudgement, judgeAccess } from '../platform/permission.ts';
 import { detectRuntime, type Runtime } from '../platform/runtime.ts';
 import { findTarget, type FoundTarget } from '../platform/target.ts';
@@ -34,11 +36,23 @@ export type ProbeOptions = Pick<
   'target' | 'lagThreshold' | 'recording' | 'requireStacks'
 >;
 
+/** What the processes of one run share. */
+export interface Shared {
+  readonly exits: ExitListener;
+  /** One thread samples all of them. */
+  readonly crew: SamplingCrew;
+}
+
+/** Nothing of it runs before it is used; `exits` wants to be closed. */
+export function openShared(): Shared {
+  return { exits: new ExitListener(), crew: new SamplingCrew() };
+}
+
 /** Changes nothing in the target but what `--inspect` asks for. Throws a TraceError when it cannot be attached to. */
 export async function probeTarget(
   options: ProbeOptions,
   inspector: NodeInspector,
-  exits: ExitStatuses | null | undefined = null,
+  shared: Shared = openShared(),
 ): Promise<AttachPlan> {
   const { target: selector } = options;
   const found = findTarget(
@@ -49,9 +63,10 @@ export async function probeTarget(
   const { target } = found;
   const runtime = detectRuntime(target.pid);
   const access = judgeAccess(target);
-  const process = processCollector({ exits: exits ?? null });
+  const process = processCollector({ exits: shared.exits });
   const infos = [toInfo('process', await process.probe(target))];
-  const loop = await probeLoop(target, { runtime, access, options, inspector });
+  const { crew } = shared;
+  const loop = await probeLoop(target, { runtime, access, options, inspector, crew });
   const inspected = await inspector.infos(target, runtime);
   infos.push(...loop.infos, ...inspected);
   const { sampler } = loop;
@@ -96,7 +111,9 @@ async function probeLoop(
     access,
     options,
     inspector,
+    crew,
   }: {
+    crew: SamplingCrew;
     runtime: Runtime;
     access: AccessJudgement;
     options: ProbeOptions;
@@ -132,6 +149,7 @@ async function probeLoop(
     threshold,
     raw: options.recording.raw,
     stackSource,
+    crew,
   });
   const loop = await sampler.probe(target);
   if (!sampler.isOpen) {

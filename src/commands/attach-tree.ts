@@ -14,7 +14,6 @@ import type {
   Snapshot,
   TargetInfo,
 } from '../core/types.ts';
-import type { ExitListener } from '../platform/exit-listener.ts';
 import { ageOf, readStat } from '../platform/proc.ts';
 import { hasEnded } from '../platform/proc-parse.ts';
 import { descendantsOf, rolesOf, type TreeMember } from '../platform/process-tree.ts';
@@ -23,7 +22,7 @@ import { targetInfo } from '../platform/target.ts';
 import { titleOf } from '../platform/target-title.ts';
 import { NodeInspector } from './attach-inspect.ts';
 import type { AttachOptions } from './attach-options.ts';
-import { type AttachPlan, pidsOf, probeTarget, workersInfo } from './attach-probe.ts';
+import { type AttachPlan, pidsOf, probeTarget, type Shared, workersInfo } from './attach-probe.ts';
 import type { AttachScreen } from './attach-screen.ts';
 import type { Environment } from './command.ts';
 import { ofProcess, type Source, sourceOf } from './watch.ts';
@@ -60,13 +59,13 @@ export async function openTree(
     options,
     environment,
     screen,
-    exits,
+    shared,
   }: {
     readonly options: AttachOptions;
     readonly environment: Environment;
     readonly screen: Pick<AttachScreen, 'announceTouch'>;
-    /** Begins to listen where more than one process may end, or the run is long. */
-    readonly exits?: ExitListener;
+    /** Its listener begins to listen where more than one process may end, or the run is long. */
+    readonly shared: Shared;
   },
 ): Promise<ProcessTreeWatch> {
   const { pid } = first.found.target;
@@ -75,7 +74,7 @@ export async function openTree(
   const others = named.filter((other) => other !== pid);
   const follows = subprocesses ?? named.some(isServerWithChildren);
   const isLong = options.duration === null || options.duration >= LONG_RUN;
-  if (follows || others.length > 0 || isLong) exits?.listen();
+  if (follows || others.length > 0 || isLong) shared.exits.listen();
   const tree = new ProcessTreeWatch({
     first,
     others,
@@ -87,7 +86,7 @@ export async function openTree(
       const plan = await probeTarget(
         { ...options, target, requireStacks: false },
         inspector,
-        exits,
+        shared,
       );
       return { ...plan, collectors: [...plan.collectors, ...(await threadStacksOf(plan))] };
     },

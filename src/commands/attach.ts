@@ -6,14 +6,13 @@ import { combineExitCodes, EXIT, type ExitCode } from '../core/exit-code.ts';
 import { newTraceId } from '../core/ids.ts';
 import type { Clock, Finding, RunEnd, RunStart, Seconds } from '../core/types.ts';
 import { cpuLimitOf } from '../platform/cgroup-limits.ts';
-import { ExitListener } from '../platform/exit-listener.ts';
 import { describeHost, stealTime } from '../platform/host.ts';
 import { RECORDING_SCHEMA_VERSION } from '../recording/format.ts';
 import { buildReport } from '../report/report.ts';
 import { withGpus } from './attach-gpu.ts';
 import { NodeInspector } from './attach-inspect.ts';
 import { attachUsage, type AttachOptions, parseAttachOptions } from './attach-options.ts';
-import { type AttachPlan, probeTarget } from './attach-probe.ts';
+import { type AttachPlan, openShared, probeTarget } from './attach-probe.ts';
 import { AttachScreen } from './attach-screen.ts';
 import { RestartWatch } from './attach-restarts.ts';
 import { openTree, type ProcessTreeWatch } from './attach-tree.ts';
@@ -43,13 +42,13 @@ async function run({ values, positionals, environment }: CommandContext): Promis
   if (options.target.by === 'list') return screen.showCandidates();
   sleepWithoutCompacting();
   const inspector = new NodeInspector(options, environment, screen);
-  const exits = new ExitListener();
+  const shared = openShared();
   // From here on something may have to be taken back before we end.
   const stops = new StopSignals(environment);
   try {
-    const plan = await probeTarget(options, inspector, exits);
+    const plan = await probeTarget(options, inspector, shared);
     try {
-      const tree = await openTree(plan, { options, environment, screen, exits });
+      const tree = await openTree(plan, { options, environment, screen, shared });
       try {
         const seen = await withGpus(plan, { tree, options, environment });
         screen.announce(seen, tree);
@@ -67,7 +66,7 @@ async function run({ values, positionals, environment }: CommandContext): Promis
       await plan.sampler?.close();
     }
   } finally {
-    exits.close();
+    shared.exits.close();
     await inspector.close();
     stops.close();
   }

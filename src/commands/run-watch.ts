@@ -3,7 +3,6 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { monotonicNow } from '../core/clock.ts';
 import { TraceError } from '../core/errors.ts';
 import type { Finding, Seconds } from '../core/types.ts';
-import { ExitListener } from '../platform/exit-listener.ts';
 import { detectRuntime } from '../platform/runtime.ts';
 import { describeEnd, type StartedCommand } from '../platform/started-command.ts';
 import { formatSeconds } from '../report/format.ts';
@@ -11,7 +10,7 @@ import { runPlan } from './attach.ts';
 import { withGpus } from './attach-gpu.ts';
 import { NodeInspector } from './attach-inspect.ts';
 import type { AttachOptions } from './attach-options.ts';
-import { probeTarget } from './attach-probe.ts';
+import { openShared, probeTarget } from './attach-probe.ts';
 import type { AttachScreen } from './attach-screen.ts';
 import { openTree } from './attach-tree.ts';
 import type { Environment } from './command.ts';
@@ -71,10 +70,10 @@ async function watchIt(command: StartedCommand, context: Context): Promise<reado
   await untilRecognised(command);
   const inspector = new NodeInspector(watchOptions, environment, screen);
   // Of the command itself we are told the end; of what it starts, it is.
-  const exits = new ExitListener();
+  const shared = openShared();
   try {
-    const plan = await probeTarget(watchOptions, inspector);
-    const tree = await openTree(plan, { options: watchOptions, environment, screen, exits });
+    const plan = await probeTarget(watchOptions, inspector, shared);
+    const tree = await openTree(plan, { options: watchOptions, environment, screen, shared });
     const limit = endOfWatching(command, options.watch.duration);
     try {
       // What else is not seen may begin yet: the report says it, when it is known.
@@ -105,7 +104,7 @@ async function watchIt(command: StartedCommand, context: Context): Promise<reado
     }
   } finally {
     readiness?.close();
-    exits.close();
+    shared.exits.close();
     await inspector.close();
   }
 }
