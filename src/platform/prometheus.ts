@@ -195,7 +195,7 @@ const PLAIN_LABEL = /([A-Za-z_]\w{0,199})="([^"\\]{0,400})"(?:,|$)/y;
 
 /**
  * Nearly every line that a server writes: no escapes, no timestamp, one space. Null for all others, which `parseSample` reads. Measured: a tenth
- * of the time of reading character by character (docs/decisions/0011).
+ * of the time of reading character by character (docs/decisions/0013).
  */
 function parsePlain(line: string, memory: PageMemory): Omit<PageSample, 'family'> | null {
   const open = line.indexOf('{');
