@@ -30,7 +30,7 @@ const KNOWN: ReadonlySet<string> = new Set([
 
 /** For `nvidia-smi`; names that every driver of the last ten years knows. */
 export const PROCESS_QUERY: readonly string[] = [
-  '--query-compute-apps=gpu_bus_id,gpu_uuid,pid,used_memory',
+  '--query-compute-apps=gpu_bus_id,gpu_uuid,pid,used_gpu_memory',
   '--format=csv',
 ];
 

@@ -7,7 +7,7 @@ import { type Fault, faultEvent, kernelFaults } from './faults.ts';
 import type { Feed } from './feed.ts';
 import type { GpuLimits } from './limits.ts';
 import { parsePmon, parseProcesses, PROCESS_QUERY } from './processes.ts';
-import { parseSlices, SLICE_QUERY } from './slices.ts';
+import { parseSlices, SLICE_QUERIES } from './slices.ts';
 import type { Smi } from './smi.ts';
 import { readStream, type StreamEnd } from './stream.ts';
 
@@ -144,9 +144,13 @@ export class GpuRun {
   async #askDetails(): Promise<void> {
     const { devices } = this.#parts;
     if (devices.all.some(({ hasMig }) => hasMig)) {
-      const text = await this.#ask(SLICE_QUERY);
-      const slices = text === null ? null : parseSlices(text);
-      if (slices !== null) this.#push(devices.ofSlices(slices, this.#clock.now()));
+      for (const query of SLICE_QUERIES) {
+        const text = await this.#ask(query);
+        const slices = text === null ? null : parseSlices(text);
+        if (slices === null) continue;
+        this.#push(devices.ofSlices(slices, this.#clock.now()));
+        break;
+      }
     }
     // Under MIG it has dashes only.
     if (devices.shown.every(({ hasMig }) => hasMig)) return;

@@ -28,7 +28,8 @@ export interface Slices {
   readonly processes: readonly SliceProcess[];
 }
 
-export const SLICE_QUERY: readonly string[] = ['-q', '-x'];
+/** As XML; and as text, for where it is not given. */
+export const SLICE_QUERIES: readonly (readonly string[])[] = [['-q', '-x'], ['-q']];
 
 /** Seven a GPU, on 16 GPUs, with room. */
 const SLICE_LIMIT = 256;

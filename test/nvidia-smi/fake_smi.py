@@ -6,7 +6,7 @@ Its settings are a JSON file, FAKE_SMI_CONFIG, read again at each line that it p
   processes   [[pid, MiB], ...] in place of those of the capture
   values      {column: cell} in place of those of the capture; a list of such objects: one GPU each
   drop        columns that this driver does not know; lie: it lists them nevertheless
-  behaviour   ok, hang, hang-hard, die, garbage, endless, slow, crlf, missing-xml, text:<what it says>
+  behaviour   ok, hang, hang-hard, die, garbage, endless, slow, crlf, text:<what it says>; missing-xml: text in its place; refuse-xml
   after       so many lines are printed as they should be, before it misbehaves
   only        the first argument (its beginning) that this is about; all by default
 """
@@ -267,6 +267,9 @@ def main(arguments):
         emit(machine.of("list") + "\n", config)
     elif first == "pmon":
         emit(machine.pmon(), config)
+    elif first == "-q" and "-x" in arguments and config.get("behaviour") == "refuse-xml":
+        emit("Option -x is not recognized.\n", config)
+        raise SystemExit(2)
     elif first == "-q":
         is_xml = "-x" in arguments and config.get("behaviour") != "missing-xml"
         emit(machine.xml() if is_xml else machine.document() + "\n", config)

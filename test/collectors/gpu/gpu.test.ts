@@ -417,7 +417,7 @@ describe('MIG', () => {
     [GPU_ATTR.id]: `MIG-0000000${last}-0000-0000-0000-00000000000${last}`,
   });
 
-  it.each(['ok', 'missing-xml'])(
+  it.each(['ok', 'missing-xml', 'refuse-xml'])(
     'has memory by slice and no utilisation, and that is said (%s)',
     async (behaviour) => {
       const smi = new FakeSmi({ capture: CAPTURE.mig, behaviour });
