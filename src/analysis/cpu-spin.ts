@@ -10,6 +10,7 @@ import type {
   RecordingView,
 } from '../core/types.ts';
 import { numberAttribute, textAttribute, weightedStacks } from './attributes.ts';
+import { throttlingRecord } from './throttling.ts';
 
 /**
  * TRC102 cpu-spin: an event loop that turns at full speed with nothing arriving: a retry without a wait, a cancellation delivered again
@@ -44,11 +45,16 @@ const RESCHEDULES = /(?:^|\.)(?:call_soon|_call_soon)$/;
 const NAMED_SHARE: Ratio = 0.1;
 const NAMED_LIMIT = 5;
 
+/** From this share of periods on a quota decides when a thread is seen. */
+const THROTTLED_SHARE: Ratio = 0.25;
+
 interface Spin {
   readonly events: readonly Event[];
   readonly stacks: readonly WeightedStack[];
   readonly iterations: number | null;
   readonly ioEvents: number | null;
+  /** Share of its periods in which the CPU quota of its control group stopped it. */
+  readonly throttled: Ratio;
 }
 
 export const cpuSpin: Detector = {
@@ -105,6 +111,7 @@ function readSpin(view: RecordingView, events: readonly Event[]): Spin {
     stacks: events.flatMap((event) => weightedStacks(view, event.attributes)),
     iterations: total(ATTR.activityIterations),
     ioEvents: total(ATTR.activityEvents),
+    throttled: throttledShare(view),
   };
 }
 
@@ -114,6 +121,8 @@ function isSpinning(spin: Spin): boolean {
     const fast = spin.iterations / Math.max(onCpu, 0.01) >= SPIN_ITERATIONS;
     return fast && spin.ioEvents / Math.max(1, spin.iterations) < SPIN_EVENTS;
   }
+  // Stopped by a quota, a thread is mostly seen where it goes on: in the loop that just woke up, whatever it came to do.
+  if (spin.throttled >= THROTTLED_SHARE) return false;
   if (weightOf(spin.stacks) < SPIN_STACKS) return false;
   if (spin.stacks.some(({ frames }) => frames.some((frame) => IO_CALLBACK.test(frame.function)))) {
     return false;
@@ -207,4 +216,11 @@ function spinPlaces(stacks: readonly WeightedStack[], thread: string | null): re
 
 function weightOf(stacks: readonly WeightedStack[]): number {
   return stacks.reduce((sum, stack) => sum + stack.weight, 0);
+}
+
+function throttledShare(view: RecordingView): Ratio {
+  const record = throttlingRecord(view);
+  if (record === null) return 0;
+  const { periods, throttledPeriods } = record.between(0, record.at.length - 1);
+  return throttledPeriods / Math.max(1, periods);
 }

@@ -1,7 +1,8 @@
 import { describe, expect, it } from 'vitest';
 import { detectAll } from '../../src/analysis/detectors.ts';
 import { ATTR, EVENT, SPAN } from '../../src/core/semconv.ts';
-import type { Attributes, Frame, Observation, RunStart } from '../../src/core/types.ts';
+import { CGROUP_METRIC } from '../../src/core/semconv-cgroup.ts';
+import type { Attributes, Frame, Metric, Observation, RunStart } from '../../src/core/types.ts';
 import { memoryRecording } from '../../src/recording/memory.ts';
 
 const T0 = 1_700_000_000;
@@ -134,6 +135,12 @@ const activity = (second: number, extra: Attributes): Observation => ({
     ...extra,
   },
 });
+const reading = ({ name }: Metric, second: number, value: number): Observation => ({
+  kind: 'sample',
+  at: T0 + second,
+  metric: name,
+  value,
+});
 const seconds = (count: number, extra: Attributes): Observation[] =>
   Array.from({ length: count }, (_, second) => activity(second, extra));
 
@@ -163,6 +170,20 @@ describe('cpu-spin', () => {
   it('is silent when callbacks do work: the loop is hardly ever innermost', () => {
     const shares = { [ATTR.stackShares]: ['retry=10'] };
     expect(findingsOf([...SPINNING, ...seconds(8, shares)])).toEqual([]);
+  });
+
+  it('is silent where a CPU quota decides when the thread is seen', () => {
+    const throttled = (stopped: number): Observation[] =>
+      [0, 8].flatMap((second) => [
+        reading(CGROUP_METRIC.cgroupPeriods, second, 10 * second),
+        reading(CGROUP_METRIC.cgroupThrottledPeriods, second, stopped * second),
+        reading(CGROUP_METRIC.cgroupThrottledTime, second, 0.05 * stopped * second),
+      ]);
+    const spinning = [...SPINNING, ...seconds(8, { [ATTR.stackShares]: ['poll=3', 'retry=7'] })];
+    const kinds = (stopped: number) =>
+      findingsOf([...spinning, ...throttled(stopped)]).map(({ kind }) => kind);
+    expect(kinds(0)).toContain('cpu-spin');
+    expect(kinds(8)).not.toContain('cpu-spin');
   });
 
   it('is silent about a burst of three seconds', () => {
