@@ -164,8 +164,8 @@ describe.concurrent('a server of several processes', () => {
       attach(...pids.map(String), '-d', '2'),
     ]);
     const watched = ({ report }: { report: ReportDocument }) =>
-      report.targets.map(({ pid }) => pid).toSorted();
-    expect(watched(matched)).toEqual(pids.toSorted());
-    expect(watched(named)).toEqual(pids.toSorted());
+      report.targets.map(({ pid }) => pid).toSorted((a, b) => a - b);
+    expect(watched(matched)).toEqual(pids.toSorted((a, b) => a - b));
+    expect(watched(named)).toEqual(pids.toSorted((a, b) => a - b));
   });
 });

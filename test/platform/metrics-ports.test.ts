@@ -81,7 +81,7 @@ describe('a page is looked for', () => {
     const search = findPages([{ pid: process.ppid, role: role('vLLM', 'API server') }], {
       any: false,
     });
-    const [{ port = 0 } = {}] = open.map((server) => server.address() as { port: number });
+    const [{ port } = { port: 0 }] = open.map((server) => server.address() as { port: number });
     expect(search.candidates.filter(({ url }) => url.includes(`:${port}/`))).toEqual([]);
   });
 
