@@ -29,6 +29,14 @@ Watching:
                              asking only where it is seen at its start that it
                              uses one
       --no-gpu               never
+      --metrics-url <url>    read the Prometheus page of an inference server;
+                             without it it is found once that listens
+      --metrics              look for it whatever the program is
+      --no-metrics           do not ask the command's ports
+      --metrics-interval <t> how often it is read (default 1s)
+      --probe-url <url>      send a request of two tokens now and then, see
+                             trace attach --help
+      --probe-interval <t>   how often (default 5s)
       --inspect              open a Node process's inspector by a signal, and
                              close it at the end; see trace attach --help
       --max-pause <time>     how long starting V8's profiler may stop the
