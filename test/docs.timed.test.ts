@@ -1,7 +1,7 @@
 import { spawnSync } from 'node:child_process';
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { delimiter, join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { examples, pages, words } from './docs.ts';
 import { runCli } from './e2e/cli.ts';
@@ -10,10 +10,16 @@ import { type LoadServer, startLoadServer } from './e2e/load-server.ts';
 const ROOT = join(import.meta.dirname, '..');
 const folder = mkdtempSync(join(tmpdir(), 'trace-docs-'));
 let server: LoadServer;
+/** What the examples of `trace run` start stands here in place of what a reader has. */
+const programs = join(folder, 'bin');
+const STARTED = ['python', 'vllm', 'npm'] as const;
 
 /** What the examples of `trace load` find: a server, a data set, a result to compare with, and the parts of a run. */
 beforeAll(async () => {
   server = await startLoadServer();
+  mkdirSync(programs);
+  for (const name of STARTED)
+    writeFileSync(join(programs, name), '#!/bin/sh\necho "$0 $*"; sleep 1\n', { mode: 0o755 });
   const message = { role: 'user', content: 'Why is the sky blue?' };
   writeFileSync(join(folder, 'chat.jsonl'), `${JSON.stringify({ messages: [message] })}\n`);
   const result = (file: string, ...flags: string[]) =>
@@ -61,6 +67,8 @@ function adapted(name: string | undefined, args: readonly string[]): readonly st
       ? pid
       : word.replace('uvicorn app:main', `no such program ${pid}`),
   );
+  if (name === 'run')
+    return given.map((word) => word.replace(/^http:..127.0.0.1:8000/, server.url));
   if (name !== 'load' || args.includes('--dry-run')) return given;
   const here = given.map((word) =>
     word.replace(/^(?:http:\/\/)?(?:127\.0\.0\.1|10\.0\.0\.5):8000/, server.url),
@@ -82,7 +90,10 @@ describe('the examples of the documents', () => {
       {
         cwd: folder,
         // Nobody's recordings are cleaned up but those of these tests.
-        env: { XDG_STATE_HOME: join(folder, 'state') },
+        env: {
+          XDG_STATE_HOME: join(folder, 'state'),
+          PATH: `${programs}${delimiter}${process.env['PATH'] ?? ''}`,
+        },
       },
     );
     expect(expectedCodes(name, args), stderr).toContain(code);
