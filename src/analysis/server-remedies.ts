@@ -43,7 +43,7 @@ const REMEDIES: Readonly<Record<SaturationMechanism, Remedy>> = {
     },
   },
   'batch-limit': {
-    any: 'Let more requests run at once: the KV cache has room for them.',
+    any: 'Let more requests run at once, as far as memory allows.',
     by: {
       vllm: '--max-num-seqs up',
       sglang: '--max-running-requests up, and --cuda-graph-max-bs with it',

@@ -13,6 +13,7 @@ import type {
   TargetInfo,
 } from '../core/types.ts';
 import { numberAttribute } from './attributes.ts';
+import { recordedLoad } from './load-result.ts';
 import { remedyOf, type SaturationMechanism } from './server-remedies.ts';
 import { KV_FULL, prefillStalls } from './server-stretches.ts';
 
@@ -61,6 +62,8 @@ export const serverSaturation: Detector = {
   needs: [METRIC.serverRunning.name, METRIC.serverWaiting.name],
   *detect(view) {
     const courses = serverCourses(view);
+    // A sweep goes on until the server is full: that is what was asked.
+    const wanted = (recordedLoad(view)?.stages.length ?? 1) > 1;
     for (const course of courses) {
       const duration = (course.at.at(-1) ?? 0) - (course.at[0] ?? 0);
       if (course.at.length < LEAST_PAGES || duration < LEAST_DURATION) continue;
@@ -71,13 +74,17 @@ export const serverSaturation: Detector = {
         ...busyHelpers(view, course),
       ];
       for (const part of parts) {
-        if (part !== null) yield findingOf(part, course, courses.length > 1);
+        if (part !== null) yield findingOf(part, course, { several: courses.length > 1, wanted });
       }
     }
   },
 };
 
-function findingOf(part: Part, course: ServerCourse, several: boolean): Unnumbered {
+function findingOf(
+  part: Part,
+  course: ServerCourse,
+  { several, wanted }: { readonly several: boolean; readonly wanted: boolean },
+): Unnumbered {
   const { mechanism, summary, severity, evidence, measure, pid = null } = part;
   const whose = several ? ` (${course.address}:${course.port})` : '';
   const first: Evidence = { kind: 'server-metrics', summary: evidence };
@@ -85,7 +92,7 @@ function findingOf(part: Part, course: ServerCourse, several: boolean): Unnumber
     code: CODE,
     kind: 'saturation',
     mechanism,
-    severity,
+    severity: wanted ? 'note' : severity,
     // The server's word, read once a second: what is between is not seen.
     confidence: 'likely',
     pid,

@@ -47,11 +47,13 @@ export async function runLoad(
   // From here on there is something to write down or to take back before we end.
   const stops = new StopSignals(context.environment);
   const beside = await openBeside(settings, context);
+  const atExit: (() => void)[] = [];
   try {
-    return await runBeside({ plan, settings, context, beside, stops });
+    return await runBeside({ plan, settings, context, beside, stops, atExit });
   } finally {
     await beside.close();
     stops.close();
+    for (const release of atExit) release();
   }
 }
 
@@ -61,6 +63,8 @@ interface Run {
   readonly context: LoadContext;
   readonly beside: Beside;
   readonly stops: StopSignals;
+  /** Done when the result is there. */
+  readonly atExit: (() => void)[];
 }
 
 async function runBeside(run: Run): Promise<LoadRun> {
@@ -211,18 +215,24 @@ function eventsFor({
   };
 }
 
-/** The first signal drains, the second ends at once, the third has its default action. */
-function stopWith({ stops, context }: Run, running: RunningLoad): () => void {
-  let again = () => {};
-  const first = stops.listen(() => {
+/**
+ * The first signal drains, the second ends at once, the third has its default action. The second is listened for to the very end: one that comes
+ * when the last answers are in, and before the result is out, must not take that away.
+ */
+function stopWith({ stops, context, atExit }: Run, running: RunningLoad): () => void {
+  let isOver = false;
+  const over = (): void => {
+    isOver = true;
+  };
+  running.finished.then(over, over);
+  return stops.listen(() => {
     running.stop();
-    again = context.environment.onStop(() => running.stop());
+    const again = context.environment.onStop(() => {
+      if (!isOver) running.stop();
+    });
+    atExit.push(again);
     context.screen.note('stopping: waiting for the requests under way; Ctrl-C again ends at once');
   });
-  return () => {
-    first();
-    again();
-  };
 }
 
 /** How the engine ended; when it could not even begin, everything is closed and its error thrown. */

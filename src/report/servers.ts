@@ -192,7 +192,7 @@ function serverTexts(server: ServerSummary): readonly string[] {
     return latency === undefined || key === 'prefillTime' ? [] : [latencyText(key, latency)];
   });
   return [
-    `${where}: ${now.length === 0 ? 'no gauges' : now.join(', ')}`,
+    `${where}: ${now.length === 0 ? 'no gauges' : now.join('; ')}`,
     ...(rates.length === 0 ? [] : [rates.join(', ') + note]),
     ...(latencies.length === 0 ? [] : [`by its own histograms: ${latencies.join('; ')}`]),
     ...engineTexts(engines),
@@ -243,7 +243,7 @@ function medianText(
   { median: middle, max }: GaugeSummary,
   format: (value: number) => string,
 ): string {
-  return `${format(middle)}, at most ${format(max)}`;
+  return `median ${format(middle)}, max ${format(max)}`;
 }
 
 function probeText({ count, failed, ttft, e2e }: ProbeSummary): string {
@@ -253,5 +253,5 @@ function probeText({ count, failed, ttft, e2e }: ProbeSummary): string {
     ttft && `TTFT ${medianText(ttft, formatSeconds)}`,
     e2e && `E2E ${medianText(e2e, formatSeconds)}`,
   ];
-  return parts.filter((text) => typeof text === 'string').join(', ');
+  return parts.filter((text) => typeof text === 'string').join('; ');
 }

@@ -2,8 +2,10 @@ import { describe, expect, it } from 'vitest';
 import { serverSaturation } from '../../src/analysis/server-saturation.ts';
 import { seededRandom } from '../../src/core/random.ts';
 import { ATTR, METRIC } from '../../src/core/semconv.ts';
+import { LOAD_SNAPSHOT } from '../../src/core/semconv-load.ts';
 import type { Finding, Observation, RunStart } from '../../src/core/types.ts';
 import { recordServer, type ServerState } from '../collectors/server-metrics/simulated-server.ts';
+import { healthy as loadHealthy, sweep } from '../report/sample-load.ts';
 import { START, T0 } from './simulated-run.ts';
 
 const SECONDS = 40;
@@ -134,6 +136,15 @@ describe('a server that does not', () => {
     expect(mechanisms(found)).toEqual(['long-prefill']);
     expect(found[0]?.measure['stalled_s']).toBeCloseTo(8, 0);
     expect(found[0]?.measure['held_up_max']).toBe(8);
+  });
+
+  it('was asked to be full in a sweep of load: a note', () => {
+    const grows = (t: number) => ({ ...healthy(t), waiting: 2 * t });
+    const result = (body: unknown): readonly Observation[] => [
+      { kind: 'snapshot', at: T0, of: LOAD_SNAPSHOT.result, body },
+    ];
+    expect(detect(grows, { others: result(sweep) })[0]?.severity).toBe('note');
+    expect(detect(grows, { others: result(loadHealthy) })[0]?.severity).toBe('warning');
   });
 
   it('says of which of several engines the sum is', () => {

@@ -1,4 +1,4 @@
-import { spawn } from 'node:child_process';
+import { type ChildProcessWithoutNullStreams, spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
@@ -32,8 +32,21 @@ afterEach(async () => {
 });
 
 /** Runs under this name: what a process is to its server is told by its command line. */
-async function startServer(name: string, ...flags: readonly string[]): Promise<Running> {
-  const child = spawn(process.execPath, [PROGRAM, ...flags], { argv0: name });
+function startServer(name: string, ...flags: readonly string[]): Promise<Running> {
+  return ready(spawn(process.execPath, [PROGRAM, ...flags], { argv0: name }));
+}
+
+const UNSHARE = ['unshare', '-rn'] as const;
+const canUnshare = spawnSync(UNSHARE[0], [UNSHARE[1], 'true']).status === 0;
+
+/** As from a container: a network of its own. */
+function startElsewhere(name: string): Promise<Running> {
+  const [program, flag] = UNSHARE;
+  const named = ['bash', '-c', `exec -a ${name} "$@"`, 'bash', process.execPath, PROGRAM];
+  return ready(spawn(program, [flag, ...named]));
+}
+
+async function ready(child: ChildProcessWithoutNullStreams): Promise<Running> {
   ends.push(async () => {
     child.kill('SIGKILL');
     if (child.exitCode === null && child.signalCode === null) await once(child, 'exit');
@@ -75,7 +88,7 @@ describe('the page of a server that is known', () => {
     expect(run.stderr).toContain(
       `asked http://127.0.0.1:${port}/metrics of pid ${pid} (llama.cpp server): 5 series of llama.cpp`,
     );
-    expect(run.stdout).toMatch(/server +llama\.cpp at 127\.0\.0\.1:\d+: running/);
+    expect(run.stdout).toMatch(/server +llama\.cpp at 127\.0\.0\.1:\d+: running median/);
     expect(run.stdout).toMatch(/restarted once/);
     expect((await server.asked()).pages).toBeGreaterThanOrEqual(4);
     expect(other.came()).toBe(0);
@@ -102,6 +115,16 @@ describe('the page of a server that is known', () => {
     expect(run.code).toBe(0);
     expect(other.came()).toBe(0);
   });
+});
+
+it.skipIf(!canUnshare)('in another network namespace is named, and what to do', async () => {
+  const server = await startElsewhere('llama-server');
+  const run = await attach(server);
+  expect(run.stderr).toContain(
+    `pid ${server.pid} listens on ${server.port} in another network namespace`,
+  );
+  expect(run.stdout).toContain('--metrics-url');
+  expect(run.code).toBe(0);
 });
 
 describe('any other program', () => {
@@ -149,7 +172,7 @@ describe('--probe-url', () => {
       '--probe-interval',
       '1s',
     );
-    expect(run.stdout).toMatch(/probe +[2-4] requests, [2-4] failed/);
+    expect(run.stdout).toMatch(/probe +[2-4] requests; [2-4] failed/);
     expect(run.code).toBe(0);
   });
 });

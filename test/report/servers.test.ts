@@ -53,7 +53,7 @@ const probes: readonly Observation[] = [
 describe('the server in the report', () => {
   it('says what it worked on, how fast, and its times as its buckets know them', () => {
     expect(text(report(busy))).toEqual([
-      'server: vLLM at 127.0.0.1:8000: running 7, at most 7, waiting 0, at most 2, KV cache 25 %, at most 50 %, 10 preemptions',
+      'server: vLLM at 127.0.0.1:8000: running median 7, max 7; waiting median 0, max 2; KV cache median 25 %, max 50 %; 10 preemptions',
       ': 812 tokens/s out, 300 in, 6.0 requests/s ended',
       ': by its own histograms: TTFT mean 20.2 s, p50 100–250 ms, p99 ≥ 80 s (100); ITL mean 5 ms, p50 ≤ 10 ms, p99 ≤ 10 ms (100)',
     ]);
@@ -86,7 +86,7 @@ describe('the server in the report', () => {
 
   it('has a line of its own for probes', () => {
     expect(text(report(busy, probes)).at(-1)).toBe(
-      'probe: 4 requests, 1 failed, TTFT 20 ms, at most 30 ms, E2E 40 ms, at most 60 ms',
+      'probe: 4 requests; 1 failed; TTFT median 20 ms, max 30 ms; E2E median 40 ms, max 60 ms',
     );
   });
 
