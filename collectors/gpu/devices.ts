@@ -1,6 +1,7 @@
 import type { Attributes, Observation, Seconds } from '../../src/core/types.ts';
 import type { GpuProcess, ProcessUse } from './processes.ts';
 import type { GpuReading } from './reading.ts';
+import { GPU_LIMIT } from './catalog.ts';
 import { busKey } from './faults.ts';
 import { GpuSamples } from './samples.ts';
 import { type GpuIdentity, resolveVisible } from './scope.ts';
@@ -52,7 +53,7 @@ export class Devices {
   }
 
   identify(gpus: readonly GpuReading[], listed: readonly ListedGpu[]): void {
-    for (const gpu of gpus) this.#gpus.set(gpu.key, gpu);
+    for (const gpu of gpus) if (this.#hasRoom(gpu.key)) this.#gpus.set(gpu.key, gpu);
     this.#samples.identify(this.all);
     if (listed.length > 0) this.#listed = listed;
     this.#look();
@@ -73,13 +74,17 @@ export class Devices {
 
   *ofReading(reading: GpuReading, at: Seconds, isWakeUp: boolean): Iterable<Observation> {
     if (!this.#gpus.has(reading.key)) this.identify([reading], []);
+    if (!this.#gpus.has(reading.key)) return;
     if (this.isShown(reading.key)) yield* this.#samples.ofGpu(reading, at, isWakeUp);
   }
 
   /** Notes who is on which GPU; the samples are of the target's processes, the others are summed. */
   *ofProcesses(list: readonly GpuProcess[], at: Seconds): Iterable<Observation> {
     const own = this.#holder.processes();
-    for (const { pid, gpu } of list) if (own.has(pid)) this.#used.add(this.#keyOf(gpu));
+    for (const { pid, gpu } of list) {
+      const key = this.#keyOf(gpu);
+      if (own.has(pid) && this.#gpus.has(key)) this.#used.add(key);
+    }
     const others = new Map<string, number>();
     for (const { pid, gpu, memory } of list) {
       const key = this.#keyOf(gpu);
@@ -114,6 +119,11 @@ export class Devices {
       const { uuid = null, profile = null } = known ?? {};
       yield* this.#samples.ofSlice(slice, gpu, { uuid, profile, at });
     }
+  }
+
+  /** One that gives itself another address in each line is none. */
+  #hasRoom(key: string): boolean {
+    return this.#gpus.has(key) || this.#gpus.size < GPU_LIMIT;
   }
 
   #isSliceShown(key: string, { instance }: Slice): boolean {

@@ -35,11 +35,13 @@ export function parseDocument(text: string): Element | null {
 /** Elements of that name anywhere below, in their order. */
 export function all(element: Element, name: string): readonly Element[] {
   const found: Element[] = [];
-  const waiting = [...element.children].reverse();
-  for (let next = waiting.pop(); next !== undefined; next = waiting.pop()) {
-    if (next.name === name) found.push(next);
-    else waiting.push(...[...next.children].reverse());
-  }
+  const look = (within: Element, depth: number): void => {
+    for (const child of within.children) {
+      if (child.name === name) found.push(child);
+      else if (depth < DEPTH_LIMIT) look(child, depth + 1);
+    }
+  };
+  look(element, 0);
   return found;
 }
 

@@ -42,13 +42,15 @@ export class GpuRun {
   #missing: { readonly from: Seconds; readonly detail: string } | null = null;
   #lastRow: Seconds;
   #nonsense = 0;
+  readonly #began: Seconds;
 
   constructor(parts: RunParts) {
     this.#parts = parts;
     this.#clock = parts.context.clock;
     this.#signal = parts.context.signal;
     this.#catalog = parts.catalog;
-    this.#lastRow = this.#clock.now();
+    this.#began = this.#clock.now();
+    this.#lastRow = this.#began;
   }
 
   async go(): Promise<void> {
@@ -171,17 +173,20 @@ export class GpuRun {
     return isFresh && this.#missing === null && !smi.isStuck && this.#catalog !== null;
   }
 
-  #sayFault(fault: Fault): void {
+  #sayFault(fault: Fault, at: Seconds = this.#clock.now()): void {
     const name = `${fault.fault} ${fault.busId} ${fault.xid}`;
     const count = this.#faults.get(name) ?? 0;
     if (count > 0 || this.#faults.size >= FAULTS_KEPT) return;
     this.#faults.set(name, count + 1);
     const about = this.#parts.devices.attributesOf(fault.busId);
-    this.#push([faultEvent(fault, this.#clock.now(), about)]);
+    this.#push([faultEvent(fault, at, about)]);
   }
 
   #sayKernelFaults(since: Seconds): void {
-    for (const fault of kernelFaults(since)) this.#sayFault(fault);
+    const [now, up] = [this.#clock.now(), uptime()];
+    // What was before the run is said at its beginning.
+    for (const fault of kernelFaults(since))
+      this.#sayFault(fault, Math.max(this.#began, Math.min(now, now - (up - fault.uptime))));
   }
 
   #miss({ why }: { readonly why: string }): void {

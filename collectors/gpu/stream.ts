@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Clock, Seconds } from '../../src/core/types.ts';
-import { queryArguments, reasonIn, refusedField } from './catalog.ts';
+import { GPU_LIMIT, queryArguments, reasonIn, refusedField } from './catalog.ts';
 import { type Fault, faultIn } from './faults.ts';
 import { KNOWN_FIELDS } from './fields.ts';
 import type { GpuLimits } from './limits.ts';
@@ -111,7 +111,7 @@ class StreamWatch {
       this.rows++;
       this.sinceRow = 0;
       this.#reader.onReading(reading, !this.#seen.has(reading.key));
-      this.#seen.add(reading.key);
+      if (this.#seen.size < GPU_LIMIT) this.#seen.add(reading.key);
       if (reading.fault !== null)
         this.#reader.onFault({
           fault: /reset/i.test(reading.fault) ? 'reset-required' : 'lost',

@@ -46,9 +46,15 @@ function devicesOf(report: Report): readonly Device[] {
   const devices = [...known].map(([id, attributes]): Device => {
     const all = (metric: Metric): readonly SeriesSummary[] =>
       (byMetric.get(metric.name) ?? []).filter((one) => one.attributes[GPU_ATTR.id] === id);
-    const { [GPU_ATTR.index]: index, [GPU_ATTR.parent]: parent } = attributes;
+    const {
+      [GPU_ATTR.index]: index,
+      [GPU_ATTR.parent]: parent,
+      [GPU_ATTR.instance]: instance,
+    } = attributes;
     return {
-      name: String(attributes[GPU_ATTR.name] ?? id),
+      name:
+        String(attributes[GPU_ATTR.name] ?? id) +
+        (instance === undefined ? '' : ` (${String(instance)})`),
       index: typeof index === 'number' ? index : null,
       parent: parent === undefined ? null : String(parent),
       all,

@@ -70,13 +70,14 @@ describe('the lines of GPUs', () => {
       [GPU_ATTR.id]: 'MIG-1',
       [GPU_ATTR.name]: 'H100 MIG \u001b[31m1g',
       [GPU_ATTR.parent]: 'GPU-0',
+      [GPU_ATTR.instance]: '9/0',
     };
     expect(
       linesOf(
         readings(GPU_METRIC.gpuMemoryUsage, [GIB], slice),
         readings(GPU_METRIC.gpuMemoryUsage, [2 * GIB], gpu(0)),
       ),
-    ).toEqual(['GPU 0|NVIDIA H100: memory 2 GiB', '|H100 MIG \\x1b[31m1g: memory 1 GiB']);
+    ).toEqual(['GPU 0|NVIDIA H100: memory 2 GiB', '|H100 MIG \\x1b[31m1g (9/0): memory 1 GiB']);
   });
 
   it('are counted where they are too many', () => {
