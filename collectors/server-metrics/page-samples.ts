@@ -18,6 +18,9 @@ import { engineOf, valueOfEngine } from './page-engines.ts';
 const SERIES_LIMIT = 2000;
 const NAMED_LIMIT = 6000;
 const LABEL_LIMIT = 200;
+/** Workers come and go under new ids; those beyond are counted together. */
+const ENGINES_LIMIT = 256;
+const OTHER_ENGINES = 'others';
 /** Of a server whose names are known, those that are not in the table are written down on each tenth page. */
 const OTHERS_EVERY = 10;
 
@@ -75,6 +78,7 @@ export class PageReadings {
   readonly #refused = new Set<string>();
   readonly #attributes = new Map<string, Attributes>();
   readonly #counters = new Map<string, number>();
+  readonly #engines = new Set<string>();
   #servers: readonly ServerNames[] = [];
   #pages = 0;
   #restarted = false;
@@ -167,7 +171,7 @@ export class PageReadings {
       const engines = new Map<string, PageSample[]>();
       for (const sample of named.get(name.found) ?? []) {
         if (!fits(sample.labels, name.where)) continue;
-        const engine = engineOf(sample.labels);
+        const engine = this.#within(engineOf(sample.labels));
         engines.set(engine, [...(engines.get(engine) ?? []), sample]);
       }
       return [...engines].map(([engine, samples]): Sample => {
@@ -177,6 +181,14 @@ export class PageReadings {
         return { kind: 'sample', at, metric: metric.name, value, attributes };
       });
     });
+  }
+
+  #within(engine: string): string {
+    if (!this.#engines.has(engine)) {
+      if (this.#engines.size >= ENGINES_LIMIT) return OTHER_ENGINES;
+      this.#engines.add(engine);
+    }
+    return engine;
   }
 
   #watchCounter(key: string, value: number): void {

@@ -70,6 +70,22 @@ python_gc ${other}
     expect(readings.refused).toBe(2000);
   });
 
+  it('have so many engines and no more: workers that come and go are counted together', () => {
+    const readings = new PageReadings({});
+    const engines = new Set<unknown>();
+    for (let nth = 0; nth < 300; nth++) {
+      const samples = readings.samples(
+        parsePage(`vllm:num_requests_running{worker_id="${nth}"} 1`),
+        nth,
+        false,
+      );
+      for (const { attributes } of samples) engines.add(attributes?.[SERVER_ATTR.engine]);
+    }
+    engines.delete(undefined);
+    expect(engines.size).toBe(257);
+    expect(engines.has('others')).toBe(true);
+  });
+
   it('notice a counter that fell, once', () => {
     const readings = new PageReadings({});
     const restarts = [10, 20, 5, 6].map((tokens, at) => {
