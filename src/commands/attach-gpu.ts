@@ -1,5 +1,4 @@
 import { existsSync } from 'node:fs';
-import { GpuCollector } from '../../collectors/gpu/gpu.ts';
 import { monotonicNow } from '../core/clock.ts';
 import type { Collector, CollectorInfo, Seconds } from '../core/types.ts';
 import { descendantsOf } from '../platform/process-tree.ts';
@@ -52,6 +51,8 @@ export async function openGpus(seeker: GpuSeeker): Promise<BesideGpus> {
       'Install the driver’s utilities; in a container: NVIDIA_DRIVER_CAPABILITIES=compute,utility';
     return wanted === true || hasCuda ? unavailable(reason, remedy) : NONE;
   }
+  // Most machines have none: they need not load it.
+  const { GpuCollector } = await import('../../collectors/gpu/gpu.ts');
   const collector = new GpuCollector({ program, holder });
   const isUser =
     hasCuda ||
