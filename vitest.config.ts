@@ -17,6 +17,13 @@ const LONG =
         'test/e2e/leak.timed.test.ts',
         'test/e2e/wedge.test.ts',
         'test/e2e/long-run.test.ts',
+        'test/e2e/gpu.test.ts',
+        'test/e2e/server-metrics.test.ts',
+        'test/e2e/flight.test.ts',
+        'test/e2e/restarts.test.ts',
+        'test/e2e/cgroups.test.ts',
+        'test/e2e/containers.test.ts',
+        'test/e2e/inspect.test.ts',
         'test/collectors/event-loop/libuv.timed.test.ts',
       ];
 

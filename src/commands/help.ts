@@ -9,6 +9,8 @@ Verbs:
   run -- <command>   Start a command and watch it from its first moment on
   load <url>         Send load to an OpenAI-compatible server and measure it
   show <recording>   Print the report of a recording again
+  ls [folder]        List recordings
+  clean [folder]     Remove old recordings
   doctor [pid]       Say what works on this machine, and why not
   cleanup [pid]      Undo what a killed trace left in a process
   completion <shell> Print the completion script for bash, zsh or fish

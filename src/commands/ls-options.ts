@@ -36,7 +36,7 @@ Exit codes:
 
 Examples:
   trace ls
-  trace ls --json | jq -r '.recordings[] | select(.findings.critical > 0).path'
+  trace ls --json | jq '.recordings[] | select(.findings.critical > 0).path'
 
 More: docs/ls.md says what each column means.
 `;
