@@ -7,10 +7,14 @@ import type {
   Observation,
   ObserveContext,
   ProcessTarget,
+  Ratio,
   Seconds,
 } from '../../src/core/types.ts';
+import { readProc } from '../../src/platform/proc.ts';
+import { parseSchedstat } from '../../src/platform/proc-parse.ts';
 import { threadWait } from '../../src/platform/thread-wait.ts';
 import { openPython, type PythonReader } from './reader.ts';
+import type { PythonThread } from './thread-states.ts';
 
 /**
  * Where each thread of a Python process is, now and then: not to find what blocks (the sampler does that), but to lay processes that do the same
@@ -21,6 +25,11 @@ import { openPython, type PythonReader } from './reader.ts';
 const FIRST_AFTER: Seconds = 1;
 /** A look reads some 20 kB of the target. */
 const EVERY: Seconds = 30;
+/** How often it is asked whether the main thread works; where it does, where it is: what a GPU waits for is found there. */
+const BUSY_EVERY: Seconds = 1;
+const BUSY_SHARE: Ratio = 0.5;
+/** Such looks of one process in one run: ten minutes of them. */
+const BUSY_LOOKS = 600;
 /** What is kept of a process: thread pools are long lists of the same. */
 const THREADS_KEPT = 64;
 const FRAMES_KEPT = 24;
@@ -44,11 +53,20 @@ export class ThreadStacks implements Collector<ProcessTarget> {
     const reader = this.#reader;
     if (reader === null) return;
     try {
-      for (let pause = FIRST_AFTER; ; pause = EVERY) {
-        await sleep(pause * 1e3, undefined, { signal }).catch(() => {});
+      let due = clock.mono() + FIRST_AFTER;
+      let busyLooks = 0;
+      const load = new MainThreadLoad(pid);
+      for (;;) {
+        await sleep(BUSY_EVERY * 1e3, undefined, { signal }).catch(() => {});
+        const now = clock.mono();
+        const isBusy = load.shareSince(now) >= BUSY_SHARE && busyLooks < BUSY_LOOKS;
         // The last look is at the very end: what hung by then hangs there.
-        const body = look(reader, pid);
+        const isDue = now >= due || signal.aborted;
+        if (!isDue && !isBusy) continue;
+        const body = isDue ? lookAtAll(reader, pid) : lookAtMain(reader, pid);
         if (body === null) return;
+        if (isDue) due = now + EVERY;
+        else busyLooks++;
         yield { kind: 'snapshot', at: clock.now(), of: SNAPSHOT.threads, body };
         if (signal.aborted) return;
       }
@@ -58,10 +76,39 @@ export class ThreadStacks implements Collector<ProcessTarget> {
   }
 }
 
+/** How much of a core the main thread had since it was last asked. */
+class MainThreadLoad {
+  readonly #path: string;
+  #cpu = Number.NaN;
+  #at: Seconds = 0;
+
+  constructor(pid: number) {
+    this.#path = `/proc/${pid}/task/${pid}/schedstat`;
+  }
+
+  /** 0 the first time, and where the kernel does not count. */
+  shareSince(now: Seconds): Ratio {
+    const cpu = parseSchedstat(readProc(this.#path) ?? '')?.onCpuNs ?? Number.NaN;
+    const share = (cpu - this.#cpu) / 1e9 / (now - this.#at);
+    this.#cpu = cpu;
+    this.#at = now;
+    return Number.isFinite(share) ? share : 0;
+  }
+}
+
 /** Null when the process is gone, or none of its threads could be read. */
-function look(reader: PythonReader, pid: number): unknown {
+function lookAtAll(reader: PythonReader, pid: number): unknown {
   const threads = reader.threads().filter(({ state }) => state === 'ok');
-  if (threads.length === 0) return null;
+  return threads.length === 0 ? null : bodyOf(pid, threads);
+}
+
+/** Null when it is gone; the stack of a thread that moves too fast is empty. */
+function lookAtMain(reader: PythonReader, pid: number): unknown {
+  const main = reader.stack(pid);
+  return main === null ? null : bodyOf(pid, [main]);
+}
+
+function bodyOf(pid: number, threads: readonly PythonThread[]): unknown {
   return {
     pid,
     count: threads.length,

@@ -1,8 +1,19 @@
-import { ATTR, METRIC } from '../core/semconv.ts';
+import { toThreadStacks } from '../core/otlp-records.ts';
+import { rankPlaces } from '../core/place.ts';
+import { ATTR, METRIC, SNAPSHOT } from '../core/semconv.ts';
 import { SERVER_METRIC } from '../core/semconv-server.ts';
 import { GPU_METRIC } from '../core/semconv-gpu.ts';
 import { printable } from '../core/text.ts';
-import type { Detector, Evidence, Finding, Ratio, RecordingView, Seconds } from '../core/types.ts';
+import type {
+  Detector,
+  Evidence,
+  Finding,
+  Frame,
+  Place,
+  Ratio,
+  RecordingView,
+  Seconds,
+} from '../core/types.ts';
 import { numberAttribute, textAttribute } from './attributes.ts';
 import { gpusOf, meanOf, percentText, utilizationOf } from './gpu-readings.ts';
 
@@ -42,6 +53,7 @@ export const gpuIdle: Detector = {
     if (hasStopped(view, first.at, last.at)) return;
     const waiting = meanOf(moments.map((one) => one.waiting)) ?? 0;
     const thread = busyThread(view, first.at, last.at);
+    const looks = thread === null ? [] : mainThreadLooks(view, thread.pid, first.at, last.at);
     yield {
       code: CODE,
       kind: 'gpu-idle',
@@ -52,7 +64,7 @@ export const gpuIdle: Detector = {
       summary:
         `the GPU is at ${percentText(use)} while ${waiting.toFixed(waiting < 10 ? 1 : 0)} requests wait` +
         (thread === null ? '' : `; ${thread.name} is at ${percentText(thread.use)} of its core`),
-      where: [],
+      where: placesOf(looks),
       evidence: [
         {
           kind: 'gpu',
@@ -60,6 +72,7 @@ export const gpuIdle: Detector = {
           data: { seconds: moments.length, utilization_ratio: use, waiting_count: waiting },
         },
         ...(thread === null ? [] : [threadEvidence(thread)]),
+        ...timeline(moments, looks, view.start.startedAt),
       ],
       measure: {
         utilization_ratio: use,
@@ -128,4 +141,81 @@ function busyThread(view: RecordingView, from: Seconds, to: Seconds): BusyThread
 
 function threadEvidence({ name, use }: BusyThread): Evidence {
   return { kind: 'thread', summary: `${name} used ${percentText(use)} of a core meanwhile` };
+}
+
+/** Where a main thread was at a moment. */
+interface Look {
+  readonly at: Seconds;
+  readonly frames: readonly Frame[];
+}
+
+/** What was read of it in the stretch: once a second while it works (collectors/python/thread-stacks.ts). */
+function mainThreadLooks(
+  view: RecordingView,
+  pid: number | null,
+  from: Seconds,
+  to: Seconds,
+): readonly Look[] {
+  return view.snapshots(SNAPSHOT.threads).flatMap(({ at, body }) => {
+    if (at < from - LOOK_MARGIN || at > to + LOOK_MARGIN) return [];
+    const process = toThreadStacks(body);
+    const main = process?.threads.find(({ tid }) => tid === process.pid);
+    return process?.pid !== pid || main === undefined || main.frames.length === 0
+      ? []
+      : [{ at, frames: main.frames }];
+  });
+}
+
+/** A look belongs to a reading of the GPU that is at most so far from it. */
+const LOOK_MARGIN: Seconds = 0.75;
+
+function placesOf(looks: readonly Look[]): readonly Place[] {
+  return rankPlaces(looks.map(({ frames }) => ({ frames, weight: 1 }))).map(
+    ({ frame, origin, share }) => ({ ...frame, module: origin.module, thread: 'main', share }),
+  );
+}
+
+/** Stretches of a timeline that are shown; more is in `data`. */
+const STRETCHES = 8;
+
+/**
+ * What the thread was in while the GPU did little and while it worked, stretch by stretch. One line for seconds on end with the same function
+ * and the same kind of use.
+ */
+function timeline(
+  moments: readonly { readonly at: Seconds; readonly use: Ratio }[],
+  looks: readonly Look[],
+  startedAt: Seconds,
+): readonly Evidence[] {
+  const seconds = moments.flatMap(({ at, use }) => {
+    const look = looks.find((one) => Math.abs(one.at - at) <= LOOK_MARGIN);
+    const [place] = look === undefined ? [] : rankPlaces([{ frames: look.frames, weight: 1 }]);
+    return place === undefined ? [] : [{ at, use, function: place.frame.function }];
+  });
+  const stretches: { from: Seconds; to: Seconds; uses: Ratio[]; function: string }[] = [];
+  for (const second of seconds) {
+    const last = stretches.at(-1);
+    const goesOn =
+      last?.function === second.function &&
+      (last.uses[0] ?? 0) < IDLE_BELOW === second.use < IDLE_BELOW;
+    if (last !== undefined && goesOn) {
+      last.to = second.at;
+      last.uses.push(second.use);
+    } else
+      stretches.push({
+        from: second.at,
+        to: second.at,
+        uses: [second.use],
+        function: second.function,
+      });
+  }
+  const longest = stretches
+    .toSorted((a, b) => b.to - b.from - (a.to - a.from))
+    .slice(0, STRETCHES)
+    .toSorted((a, b) => a.from - b.from);
+  return longest.map((one) => ({
+    kind: 'timeline',
+    summary: `${(one.from - startedAt).toFixed(0)} to ${(one.to - startedAt + 1).toFixed(0)} s: GPU at ${percentText(meanOf(one.uses) ?? 0)}, the thread in ${printable(one.function, 80)}`,
+    data: { from_s: one.from - startedAt, to_s: one.to - startedAt + 1, function: one.function },
+  }));
 }

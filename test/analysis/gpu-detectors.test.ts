@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { detectAll } from '../../src/analysis/detectors.ts';
-import { ATTR, METRIC } from '../../src/core/semconv.ts';
+import { ATTR, METRIC, SNAPSHOT } from '../../src/core/semconv.ts';
 import { GPU_ATTR, GPU_EVENT, GPU_METRIC } from '../../src/core/semconv-gpu.ts';
 import { SERVER_METRIC } from '../../src/core/semconv-server.ts';
 import type { Attributes, Metric, Observation } from '../../src/core/types.ts';
@@ -174,6 +174,37 @@ describe('gpu-idle', () => {
     expect(finding?.summary).toBe(
       'the GPU is at 35 % while 12 requests wait; EngineCore of pid 42 is at 99 % of its core',
     );
+  });
+
+  it('lays what the thread was in beside what the GPU did', () => {
+    const thread = { [ATTR.pid]: 42, [ATTR.threadId]: 42, [ATTR.threadName]: 'EngineCore' };
+    const looks = Array.from({ length: SECONDS }, (_, second): Observation => {
+      const place = second < 50 ? 'detokenize' : 'schedule';
+      const frames = [
+        { function: 'dumps', file: '/usr/lib/python3.11/json/__init__.py', line: 1 },
+        { function: place, file: '/app/engine.py', line: 7 },
+      ];
+      return {
+        kind: 'snapshot',
+        at: T0 + second + 0.4,
+        of: SNAPSHOT.threads,
+        body: { pid: 42, threads: [{ tid: 42, frames }] },
+      };
+    });
+    const [finding] = findingsOf(
+      use((second) => (second < 50 ? 0.2 : 0.6)),
+      waiting,
+      tokens,
+      readings(METRIC.threadCpuUtilization, () => 0.99, thread),
+      looks,
+    );
+    expect(finding).toMatchObject({ mechanism: 'host-bound', pid: 42 });
+    expect(finding?.where[0]).toMatchObject({ function: 'detokenize', line: 7 });
+    const lines = finding?.evidence.filter(({ kind }) => kind === 'timeline') ?? [];
+    expect(lines.map(({ summary }) => summary)).toEqual([
+      '0 to 50 s: GPU at 20 %, the thread in detokenize',
+      expect.stringMatching(/^50 to \d+ s: GPU at 60 %, the thread in schedule$/),
+    ]);
   });
 
   it('is said without a culprit where none is seen', () => {
