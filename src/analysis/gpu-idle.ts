@@ -188,7 +188,8 @@ function timeline(
   startedAt: Seconds,
 ): readonly Evidence[] {
   const seconds = moments.flatMap(({ at, use }) => {
-    const look = looks.find((one) => Math.abs(one.at - at) <= LOOK_MARGIN);
+    const near = looks.filter((one) => Math.abs(one.at - at) <= LOOK_MARGIN);
+    const [look] = near.toSorted((a, b) => Math.abs(a.at - at) - Math.abs(b.at - at));
     const [place] = look === undefined ? [] : rankPlaces([{ frames: look.frames, weight: 1 }]);
     return place === undefined ? [] : [{ at, use, function: place.frame.function }];
   });
