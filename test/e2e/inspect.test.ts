@@ -18,11 +18,11 @@ describe.each(await nodes())('an inspector of Node $version, opened by trace', (
   it('shows the function that blocks, the heap and its collections, and is closed again', async () => {
     const target = await here.target('plain', { node: path });
     const before = await remains(target);
-    const run = here.attach(target.pid, '-d', '3');
+    const run = here.attach(target.pid, '-d', '5');
     await profiled(target, run);
     await target.ask('work');
     // One that had to wait for a core is a note without a place.
-    for (let i = 0; i < 5; i++) await target.ask('block');
+    for (let i = 0; i < 20; i++) await target.ask('block');
     const ended = await run.ended;
     const { findings, metrics, collectors } = parseReport(ended);
     expect(collectors).toMatchObject(
