@@ -92,9 +92,16 @@ function nothingFound(report: Report): Verdict {
     word: 'Nothing found',
     tone: hasWorkers(report) ? 'unsure' : 'good',
     sentence:
-      `the event loop of ${whose} was never seen to stand still${limit} ` +
+      `${loopsText(report, whose)} seen to stand still${limit} ` +
       `in ${formatSeconds(report.duration)} (${formatCount(readings)} readings)${workersText(report)}`,
   };
+}
+
+/** Whose loops were read; of several processes some have none. */
+function loopsText({ processes }: Report, whose: string): string {
+  const read = processes.filter(({ loopDelayMax }) => loopDelayMax !== null).length;
+  if (read < 2) return `the event loop of ${whose} was never`;
+  return `none of the event loops of ${read} processes, ${whose} among them, was`;
 }
 
 /** Below this length the detectors of growth say nothing of descriptors and threads, and of memory. */

@@ -215,11 +215,16 @@ describe('llama.cpp', () => {
 });
 
 describe('gunicorn’s master', () => {
-  it('is said to have its work done in its workers, with their pids', async () => {
+  it('is watched with its workers, or said to have its work done in them, with their pids', async () => {
     const server = await startGunicorn(2);
     try {
-      const run = await runCli(['attach', String(server.pid), '-d', '2', '--no-recording']);
+      const watched = await runCli(['attach', String(server.pid), '-d', '2', '--no-recording']);
       const [first = 0, second = 0] = server.workers;
+      expect(watched.stdout).toMatch(new RegExp(`^ *${server.pid} .* gunicorn master:`, 'm'));
+      for (const worker of [first, second])
+        expect(watched.stdout).toMatch(new RegExp(`^ *${worker} .* {3}gunicorn worker:`, 'm'));
+      const alone = ['attach', String(server.pid), '--no-subprocesses', '-d', '2'];
+      const run = await runCli([...alone, '--no-recording']);
       expect(run.stdout).toContain('its worker processes were not watched');
       expect(run.stdout).toMatch(new RegExp(`\\b${first}\\b`));
       expect(run.stdout).toMatch(new RegExp(`\\b${second}\\b`));
