@@ -24,6 +24,12 @@ const LONG =
         'test/e2e/cgroups.test.ts',
         'test/e2e/containers.test.ts',
         'test/e2e/inspect.test.ts',
+        'test/e2e/standalone.test.ts',
+        'test/docs.timed.test.ts',
+        'test/collectors/gpu/gpu.test.ts',
+        'test/collectors/node/profiler.timed.test.ts',
+        'test/collectors/python/moving.timed.test.ts',
+        'test/collectors/sampler/crew.timed.test.ts',
         'test/collectors/event-loop/libuv.timed.test.ts',
       ];
 
@@ -75,7 +81,7 @@ export default defineConfig({
           // They share a process, not globals: a fresh one for each file costs a quarter of a second.
           isolate: false,
           include: ['test/**/*.test.ts'],
-          exclude: ['test/e2e/**', 'test/**/*.timed.test.ts'],
+          exclude: ['test/e2e/**', 'test/**/*.timed.test.ts', ...LONG],
           testTimeout: 20_000,
           hookTimeout: 300_000,
           sequence: { groupOrder: 1 },
