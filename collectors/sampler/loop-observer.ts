@@ -136,6 +136,9 @@ export class LoopObserver {
   endOpen(): BlockMessage | null {
     const turn = this.#watch.openTurn();
     if (turn === null) return null;
+    // Off its core outside any call, and to the very end: a process that is being taken apart stands still for good.
+    const calls = [...(this.#open?.seen?.syscalls.keys() ?? [])];
+    if (calls.length > 0 && calls.every((name) => name === 'blocked')) return null;
     this.#readings.refresh();
     return this.#finish(turn, true);
   }
