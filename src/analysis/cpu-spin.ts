@@ -1,5 +1,6 @@
 import { frameOrigin, type WeightedStack } from '../core/place.ts';
 import { ATTR, EVENT } from '../core/semconv.ts';
+import { percentText } from '../core/text.ts';
 import type {
   Detector,
   Event,
@@ -157,7 +158,7 @@ function spinFinding(spin: Spin): Omit<Finding, 'id'> {
     kind: 'activity',
     summary:
       spin.iterations === null
-        ? `in ${weightOf(spin.stacks)} stacks over ${seconds} s none handled I/O, and the loop itself was innermost in ${Math.round(machineryShare(spin.stacks) * 100)} %`
+        ? `in ${weightOf(spin.stacks)} stacks over ${seconds} s none handled I/O, and the loop itself was innermost in ${percentText(machineryShare(spin.stacks))}`
         : `${Math.round(spin.iterations / seconds)} iterations a second and ${Math.round((spin.ioEvents ?? 0) / seconds)} I/O events a second over ${seconds} s`,
     data: { seconds, stack_samples: weightOf(spin.stacks) },
   };
@@ -169,7 +170,7 @@ function spinFinding(spin: Spin): Omit<Finding, 'id'> {
     // Counted turns and events leave no doubt; stacks are a sample.
     confidence: spin.iterations === null ? 'likely' : 'confirmed',
     pid: numberAttribute(first?.attributes, ATTR.pid),
-    summary: `the event loop spins: it used ${Math.round(mean(ATTR.activityOnCpu) * 100)} % of a core and nothing arrived${place === undefined ? '' : `; it keeps running ${place.function}`}`,
+    summary: `the event loop spins: it used ${percentText(mean(ATTR.activityOnCpu))} of a core and nothing arrived${place === undefined ? '' : `; it keeps running ${place.function}`}`,
     where,
     evidence: [evidence],
     measure: {

@@ -1,4 +1,5 @@
 import { CGROUP_METRIC } from '../core/semconv-cgroup.ts';
+import { percentText } from '../core/text.ts';
 import type { Detector, Ratio } from '../core/types.ts';
 import { cores, QUOTA_REMEDY, throttlingRecord } from './throttling.ts';
 
@@ -35,7 +36,7 @@ export const cpuThrottled: Detector = {
       severity: share >= WARNING_SHARE ? 'warning' : 'note',
       confidence: 'confirmed',
       pid: view.start.targets[0]?.pid ?? null,
-      summary: `the cgroup met ${allowed}: it was stopped in ${Math.round(share * 100)} % of the periods in which it had something to run`,
+      summary: `the cgroup met ${allowed}: it was stopped in ${percentText(share)} of the periods in which it had something to run`,
       where: [],
       evidence: [
         {

@@ -1,8 +1,9 @@
-import { processView, targetsOf } from '../core/process-view.ts';
-import { toThreadStacks } from '../core/otlp-records.ts';
-import { ATTR, METRIC, SNAPSHOT } from '../core/semconv.ts';
+import { mainThreadLooks, processView, targetsOf } from '../core/process-view.ts';
+import { ATTR, METRIC } from '../core/semconv.ts';
 import { GPU_METRIC } from '../core/semconv-gpu.ts';
+import { meanOf } from '../core/statistics.ts';
 import type { Frame, Ratio, RecordingView, Seconds, Series, TargetInfo } from '../core/types.ts';
+import { gpusOf, utilizationOf } from './gpu-readings.ts';
 
 /** What the processes of an inference engine and its GPUs did in a stretch of a run, for judging why nothing came out of it. */
 
@@ -63,28 +64,19 @@ function stateOf(
   const voluntary = view.series(METRIC.contextSwitches.name, {
     [ATTR.contextSwitchType]: 'voluntary',
   })[0];
+  const look = mainThreadLooks(view).findLast((one) => one.pid === target.pid && one.at >= from);
   return {
     target,
-    cpu: cpu.length === 0 ? null : mean(cpu),
+    cpu: meanOf(cpu),
     // Read once a second: a stop that ended is not the last thing that was read.
     stopped: stopped >= to - STOPPED_SINCE,
     sleeps: rate(voluntary, from, to),
-    ...lastLook(view, target.pid, from),
+    frames: look?.frames ?? null,
+    wait: look?.wait ?? null,
   };
 }
 
 const STOPPED_SINCE: Seconds = 3;
-
-/** The last look at the main thread, if it was made in the stretch. */
-function lastLook(
-  view: RecordingView,
-  pid: number,
-  from: Seconds,
-): Pick<EngineProcess, 'frames' | 'wait'> {
-  const last = view.snapshots(SNAPSHOT.threads).findLast(({ at }) => at >= from);
-  const main = toThreadStacks(last?.body)?.threads.find(({ tid }) => tid === pid);
-  return main === undefined ? { frames: null, wait: null } : main;
-}
 
 /** Null where no GPU was read in the stretch. */
 export function gpuState(
@@ -92,16 +84,12 @@ export function gpuState(
   { from, to }: { readonly from: Seconds; readonly to: Seconds },
 ): GpuState | null {
   let busiest: GpuState | null = null;
-  for (const series of view.series(GPU_METRIC.gpuUtilization.name)) {
-    const values = within(series, from, to);
-    if (values.length === 0) continue;
-    const utilization = mean(values);
-    if (busiest !== null && busiest.utilization >= utilization) continue;
-    const id = series.attributes['hw.id'];
-    const same = typeof id === 'string' ? { 'hw.id': id } : {};
-    const power = within(view.series(GPU_METRIC.gpuPower.name, same)[0], from, to);
-    const limit = view.series(GPU_METRIC.gpuPowerLimit.name, same)[0]?.value.at(-1) ?? 0;
-    busiest = { utilization, power: power.length > 0 && limit > 0 ? mean(power) / limit : null };
+  for (const gpu of gpusOf(view)) {
+    const utilization = meanOf(within(utilizationOf(gpu), from, to));
+    if (utilization === null || utilization <= (busiest?.utilization ?? -1)) continue;
+    const power = meanOf(within(gpu.one(GPU_METRIC.gpuPower), from, to));
+    const limit = gpu.one(GPU_METRIC.gpuPowerLimit)?.value.at(-1) ?? 0;
+    busiest = { utilization, power: power !== null && limit > 0 ? power / limit : null };
   }
   return busiest;
 }
@@ -125,10 +113,6 @@ function rate(series: Series | undefined, from: Seconds, to: Seconds): number | 
   return ((series.value[last] ?? 0) - (series.value[first] ?? 0)) / elapsed;
 }
 
-function mean(values: readonly number[]): number {
-  return values.reduce((sum, value) => sum + value, 0) / values.length;
-}
-
 /** In words, with its role. */
 export function nameOf({ target }: EngineProcess): string {
   return target.role === null ? `pid ${target.pid}` : `${target.role} (pid ${target.pid})`;
@@ -140,6 +124,3 @@ export function frameText({ frames }: EngineProcess): string {
   if (top === undefined) return '';
   return `, in ${top.function}${caller === undefined ? '' : ` < ${caller.function}`}`;
 }
-
-/** `97 %`. */
-export const percent = (share: number): string => `${Math.round(share * 100)} %`;

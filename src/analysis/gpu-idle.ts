@@ -1,21 +1,21 @@
-import { toThreadStacks } from '../core/otlp-records.ts';
 import { rankPlaces } from '../core/place.ts';
-import { ATTR, METRIC, SNAPSHOT } from '../core/semconv.ts';
+import { type MainThreadLook, mainThreadLooks } from '../core/process-view.ts';
+import { ATTR, METRIC } from '../core/semconv.ts';
 import { SERVER_METRIC } from '../core/semconv-server.ts';
 import { GPU_METRIC } from '../core/semconv-gpu.ts';
-import { printable } from '../core/text.ts';
+import { percentText, printable } from '../core/text.ts';
+import { meanOf } from '../core/statistics.ts';
 import type {
   Detector,
   Evidence,
   Finding,
-  Frame,
   Place,
   Ratio,
   RecordingView,
   Seconds,
 } from '../core/types.ts';
 import { numberAttribute, textAttribute } from './attributes.ts';
-import { gpusOf, meanOf, percentText, utilizationOf } from './gpu-readings.ts';
+import { gpusOf, utilizationOf } from './gpu-readings.ts';
 
 /**
  * TRC221 gpu-idle: requests wait at the server while even the busiest of its GPUs does little. Utilisation is the share of time in which any kernel
@@ -53,7 +53,13 @@ export const gpuIdle: Detector = {
     if (hasStopped(view, first.at, last.at)) return;
     const waiting = meanOf(moments.map((one) => one.waiting)) ?? 0;
     const thread = busyThread(view, first.at, last.at);
-    const looks = thread === null ? [] : mainThreadLooks(view, thread.pid, first.at, last.at);
+    const looks = mainThreadLooks(view).filter(
+      ({ pid, at, frames }) =>
+        pid === thread?.pid &&
+        frames.length > 0 &&
+        at >= first.at - LOOK_MARGIN &&
+        at <= last.at + LOOK_MARGIN,
+    );
     yield {
       code: CODE,
       kind: 'gpu-idle',
@@ -143,33 +149,10 @@ function threadEvidence({ name, use }: BusyThread): Evidence {
   return { kind: 'thread', summary: `${name} used ${percentText(use)} of a core meanwhile` };
 }
 
-/** Where a main thread was at a moment. */
-interface Look {
-  readonly at: Seconds;
-  readonly frames: readonly Frame[];
-}
-
-/** What was read of it in the stretch: once a second while it works (collectors/python/thread-stacks.ts). */
-function mainThreadLooks(
-  view: RecordingView,
-  pid: number | null,
-  from: Seconds,
-  to: Seconds,
-): readonly Look[] {
-  return view.snapshots(SNAPSHOT.threads).flatMap(({ at, body }) => {
-    if (at < from - LOOK_MARGIN || at > to + LOOK_MARGIN) return [];
-    const process = toThreadStacks(body);
-    const main = process?.threads.find(({ tid }) => tid === process.pid);
-    return process?.pid !== pid || main === undefined || main.frames.length === 0
-      ? []
-      : [{ at, frames: main.frames }];
-  });
-}
-
 /** A look belongs to a reading of the GPU that is at most so far from it. */
 const LOOK_MARGIN: Seconds = 0.75;
 
-function placesOf(looks: readonly Look[]): readonly Place[] {
+function placesOf(looks: readonly MainThreadLook[]): readonly Place[] {
   return rankPlaces(looks.map(({ frames }) => ({ frames, weight: 1 }))).map(
     ({ frame, origin, share }) => ({ ...frame, module: origin.module, thread: 'main', share }),
   );
@@ -184,7 +167,7 @@ const STRETCHES = 8;
  */
 function timeline(
   moments: readonly { readonly at: Seconds; readonly use: Ratio }[],
-  looks: readonly Look[],
+  looks: readonly MainThreadLook[],
   startedAt: Seconds,
 ): readonly Evidence[] {
   const seconds = moments.flatMap(({ at, use }) => {

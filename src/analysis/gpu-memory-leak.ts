@@ -2,9 +2,10 @@ import { ATTR } from '../core/semconv.ts';
 import { GPU_METRIC } from '../core/semconv-gpu.ts';
 import { SERVER_METRIC } from '../core/semconv-server.ts';
 import { trendOf } from '../core/trend.ts';
+import { meanOf } from '../core/statistics.ts';
 import type { Bytes, Detector, Finding, Ratio, RecordingView, Seconds } from '../core/types.ts';
 import { numberAttribute } from './attributes.ts';
-import { gpusOf, meanOf, type RecordedGpu, utilizationOf } from './gpu-readings.ts';
+import { gpusOf, type RecordedGpu, utilizationOf } from './gpu-readings.ts';
 import {
   type Growth,
   grows,

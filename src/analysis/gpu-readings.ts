@@ -67,14 +67,3 @@ function labelOf(id: string, attributes: Attributes): string {
 export function utilizationOf(gpu: RecordedGpu): Series | undefined {
   return gpu.one(GPU_METRIC.gpuUtilization, { [GPU_ATTR.task]: 'general' });
 }
-
-/** Null for no values. */
-export function meanOf(values: ArrayLike<number>): number | null {
-  const { length } = values;
-  return length === 0 ? null : Array.from(values).reduce((sum, one) => sum + one, 0) / length;
-}
-
-/** `62 %`. */
-export function percentText(ratio: number): string {
-  return `${Math.round(ratio * 100)} %`;
-}

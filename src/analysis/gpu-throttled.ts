@@ -1,9 +1,10 @@
 import { THROTTLE_WORDS } from '../core/gpu-reasons.ts';
 import { GPU_ATTR, GPU_METRIC } from '../core/semconv-gpu.ts';
 import { median } from '../core/statistics.ts';
+import { percentText } from '../core/text.ts';
 import type { Detector, Finding, Ratio, Seconds, Severity } from '../core/types.ts';
 import { textAttribute } from './attributes.ts';
-import { gpusOf, percentText, type RecordedGpu } from './gpu-readings.ts';
+import { gpusOf, type RecordedGpu } from './gpu-readings.ts';
 
 /**
  * TRC222 gpu-throttled: the clocks of a GPU were held down in a share of the readings, by one reason. The driver's flags decide, read once a second; its

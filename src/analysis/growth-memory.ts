@@ -1,4 +1,5 @@
 import { ATTR, METRIC } from '../core/semconv.ts';
+import { percentText } from '../core/text.ts';
 import type { Detector, Finding, Ratio, RecordingView, Seconds, Series } from '../core/types.ts';
 import { textAttribute } from './attributes.ts';
 import { growthByWork, type Readings, sumOf } from './growth-by-work.ts';
@@ -86,7 +87,7 @@ function heapFinding(
   const share = Math.min(1, rise / Math.max(rise, whole));
   if (share <= OWNER_SHARE) {
     return inconclusiveFinding(view, memory ?? growth, {
-      why: `${what} has ${Math.round(share * 100)} % of it, and what holds the rest cannot be told`,
+      why: `${what} has ${percentText(share)} of it, and what holds the rest cannot be told`,
       remedy: 'Look at Buffers and native modules (process.memoryUsage()), and watch longer.',
     });
   }

@@ -1,6 +1,7 @@
 import { type RankedPlace, rankPlaces, type WeightedStack } from '../core/place.ts';
 import { ATTR, EVENT, SPAN } from '../core/semconv.ts';
 import { median } from '../core/statistics.ts';
+import { percentText } from '../core/text.ts';
 import type {
   Detector,
   Evidence,
@@ -261,7 +262,7 @@ function stackEvidence(
   return [
     {
       kind: 'stack',
-      summary: `${stacks.length} stacks taken during them; ${place.function} holds ${Math.round(place.share * 100)} % of that time`,
+      summary: `${stacks.length} stacks taken during them; ${place.function} holds ${percentText(place.share)} of that time`,
       data: { frames: heaviest.frames },
     },
   ];

@@ -1,4 +1,5 @@
 import { CGROUP_ATTR, CGROUP_METRIC } from '../core/semconv-cgroup.ts';
+import { percentText } from '../core/text.ts';
 import type {
   Bytes,
   Detector,
@@ -127,7 +128,7 @@ function summaryOf(
       return `the cgroup is above its memory.high${of}: whoever asks for memory was held up ${riseOf(view, 'high')} times`;
     case 'near-limit': {
       const share = held === null ? 0 : shareOf(held);
-      return `the cgroup holds ${Math.round(share * 100)} % of its memory limit${of}, the page cache left out: above it the kernel ${held?.limit.kind === 'high' ? 'holds up' : 'kills'}`;
+      return `the cgroup holds ${percentText(share)} of its memory limit${of}, the page cache left out: above it the kernel ${held?.limit.kind === 'high' ? 'holds up' : 'kills'}`;
     }
   }
 }

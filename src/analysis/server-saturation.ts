@@ -3,6 +3,7 @@ import { targetsOf } from '../core/process-view.ts';
 import { type ServerCourse, serverCourses } from '../core/server-course.ts';
 import { median } from '../core/statistics.ts';
 import { trendOf } from '../core/trend.ts';
+import { percentText } from '../core/text.ts';
 import type {
   Detector,
   Evidence,
@@ -116,8 +117,8 @@ function fullCache(course: ServerCourse): Part | null {
   return {
     mechanism: 'kv-cache-full',
     severity: 'warning',
-    summary: `the KV cache was ${percent(KV_FULL)} full or more while requests waited, ${percent(share)} of the time`,
-    evidence: `KV cache: median ${percent(median(known(kv)))}, most ${percent(Math.max(...known(kv)))}; waiting: median ${short(median(known(waiting)))}, most ${short(most)}${growthText(course)}`,
+    summary: `the KV cache was ${percentText(KV_FULL)} full or more while requests waited, ${percentText(share)} of the time`,
+    evidence: `KV cache: median ${percentText(median(known(kv)))}, most ${percentText(Math.max(...known(kv)))}; waiting: median ${short(median(known(waiting)))}, most ${short(most)}${growthText(course)}`,
     measure: { full_ratio: share, kv_max_ratio: Math.max(...known(kv)), waiting_max: most },
   };
 }
@@ -137,12 +138,12 @@ function batchLimit(course: ServerCourse): Part | null {
   if (usage !== null && usage > KV_ROOM) return null;
   // llama.cpp has slots, and nothing else that makes a request wait; others may want for blocks that they do not tell of.
   if (usage === null && course.software !== 'llama_cpp') return null;
-  const room = usage === null ? '' : ` with at most ${percent(usage)} of the KV cache in use`;
+  const room = usage === null ? '' : ` with at most ${percentText(usage)} of the KV cache in use`;
   return {
     mechanism: 'batch-limit',
     severity: 'warning',
-    summary: `never more than ${short(most)} ${most === 1 ? 'request' : 'requests'} ran at once${room}, while others waited ${percent(queued.length / course.at.length)} of the time`,
-    evidence: `running: ${short(most)} on ${percent(queued.filter((i) => running[i] === most).length / queued.length)} of the pages with a queue; waiting: median ${short(median(queued.map((i) => waiting[i] ?? 0)))}, most ${short(Math.max(...known(waiting)))}${growthText(course)}`,
+    summary: `never more than ${short(most)} ${most === 1 ? 'request' : 'requests'} ran at once${room}, while others waited ${percentText(queued.length / course.at.length)} of the time`,
+    evidence: `running: ${short(most)} on ${percentText(queued.filter((i) => running[i] === most).length / queued.length)} of the pages with a queue; waiting: median ${short(median(queued.map((i) => waiting[i] ?? 0)))}, most ${short(Math.max(...known(waiting)))}${growthText(course)}`,
     measure: {
       running_max: most,
       waiting_max: Math.max(...known(waiting)),
@@ -175,7 +176,7 @@ function preempted(course: ServerCourse): Part | null {
     mechanism: 'preemption',
     severity: 'warning',
     summary: `${short(count)} running requests were put back because the KV cache had no room for them, and begin anew`,
-    evidence: `preemptions: ${short(count)}${finished === null ? '' : ` beside ${short(finished)} requests that ended`}${kv === null ? '' : `; KV cache: most ${percent(Math.max(...known(kv)))}`}`,
+    evidence: `preemptions: ${short(count)}${finished === null ? '' : ` beside ${short(finished)} requests that ended`}${kv === null ? '' : `; KV cache: most ${percentText(Math.max(...known(kv)))}`}`,
     measure: {
       preemptions_count: count,
       ...(finished === null ? {} : { finished_count: finished }),
@@ -219,8 +220,8 @@ function busyHelpers(view: RecordingView, course: ServerCourse): readonly Part[]
         mechanism: /detokenizer/i.test(target.role ?? '') ? 'cpu-detokenizer' : 'cpu-tokenizer',
         severity: 'warning',
         pid: target.pid,
-        summary: `${target.role ?? 'a process'} (pid ${target.pid}), which ${helper.does}, used ${percent(cpu)} of a core: its one thread can do no more`,
-        evidence: `main thread of pid ${target.pid}: median ${percent(cpu)} of a core while requests ran${runningText(course)}`,
+        summary: `${target.role ?? 'a process'} (pid ${target.pid}), which ${helper.does}, used ${percentText(cpu)} of a core: its one thread can do no more`,
+        evidence: `main thread of pid ${target.pid}: median ${percentText(cpu)} of a core while requests ran${runningText(course)}`,
         measure: { cpu_ratio: cpu },
       },
     ];
@@ -258,10 +259,6 @@ function queueTimeText(course: ServerCourse): string {
 function known(values: readonly number[]): readonly number[] {
   const there = values.filter((value) => !Number.isNaN(value));
   return there.length === 0 ? [0] : there;
-}
-
-function percent(share: Ratio): string {
-  return `${Math.round(share * 100)} %`;
 }
 
 function short(value: number): string {

@@ -1,4 +1,5 @@
-import { type EngineProcess, frameText, type GpuState, nameOf, percent } from './engine-state.ts';
+import { percentText } from '../core/text.ts';
+import { type EngineProcess, frameText, type GpuState, nameOf } from './engine-state.ts';
 
 /** What an engine that makes no progress looks like from outside: stopped, waiting, spinning, or in a kernel that does not return. */
 
@@ -35,7 +36,7 @@ export function causeOf(processes: readonly EngineProcess[], gpu: GpuState | nul
   if (gpu !== null && gpu.utilization >= GPU_STUCK) {
     return {
       mechanism: 'kernel never returned',
-      sentence: `the GPU is at ${percent(gpu.utilization)} and its kernel does not return`,
+      sentence: `the GPU is at ${percentText(gpu.utilization)} and its kernel does not return`,
       remedy:
         'A collective that waits for a rank that is not there, or a kernel that hangs: see which rank is behind; NCCL_DEBUG=INFO and a time-out for collectives (TORCH_NCCL_ASYNC_ERROR_HANDLING=1) say more the next time. Restart the engine.',
       mayCompute: (gpu.power ?? 0) >= GPU_COMPUTES,
@@ -44,7 +45,7 @@ export function causeOf(processes: readonly EngineProcess[], gpu: GpuState | nul
   if (cpu >= SPINNING_CPU) {
     return {
       mechanism: 'spinning',
-      sentence: `its engine spins at ${percent(cpu)} of a core${gpu === null ? '' : ' while the GPU does nothing'}`,
+      sentence: `its engine spins at ${percentText(cpu)} of a core${gpu === null ? '' : ' while the GPU does nothing'}`,
       remedy:
         'It polls for something that does not come, or computes on the CPU: its stacks tell which (trace attach with the right to read memory). Restart the engine if they do not change.',
       mayCompute: gpu === null || gpu.utilization > GPU_IDLE,
@@ -53,7 +54,7 @@ export function causeOf(processes: readonly EngineProcess[], gpu: GpuState | nul
   if (gpu !== null && gpu.utilization > GPU_IDLE) {
     return {
       mechanism: 'unknown',
-      sentence: `the GPU is at ${percent(gpu.utilization)}, its engine at ${percent(cpu)} of a core`,
+      sentence: `the GPU is at ${percentText(gpu.utilization)}, its engine at ${percentText(cpu)} of a core`,
       remedy: 'Look at the stacks of its processes: trace attach with the right to read memory.',
       mayCompute: true,
     };

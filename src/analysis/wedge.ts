@@ -1,4 +1,5 @@
 import { SERVER_METRIC } from '../core/semconv-server.ts';
+import { percentText } from '../core/text.ts';
 import type {
   Confidence,
   Detector,
@@ -15,7 +16,6 @@ import {
   type GpuState,
   gpuState,
   nameOf,
-  percent,
 } from './engine-state.ts';
 import { probeStall, type Stall, stallsOf } from './stall.ts';
 import { type Cause, causeOf } from './wedge-cause.ts';
@@ -129,7 +129,7 @@ function processEvidence(processes: readonly EngineProcess[]): readonly Evidence
   return processes.slice(0, PROCESSES_SHOWN).map((one) => {
     const parts = [
       one.stopped ? 'stopped' : '',
-      one.cpu === null ? 'CPU not read' : `${percent(one.cpu)} of a core`,
+      one.cpu === null ? 'CPU not read' : `${percentText(one.cpu)} of a core`,
       one.sleeps === null
         ? ''
         : `went to sleep ${one.sleeps.toFixed(one.sleeps < 10 ? 1 : 0)} times a second`,
@@ -153,11 +153,11 @@ function processEvidence(processes: readonly EngineProcess[]): readonly Evidence
 
 function gpuEvidence(gpu: GpuState | null): readonly Evidence[] {
   if (gpu === null) return [];
-  const power = gpu.power === null ? '' : `, at ${percent(gpu.power)} of its power limit`;
+  const power = gpu.power === null ? '' : `, at ${percentText(gpu.power)} of its power limit`;
   return [
     {
       kind: 'gpu',
-      summary: `the busiest GPU was at ${percent(gpu.utilization)}${power}`,
+      summary: `the busiest GPU was at ${percentText(gpu.utilization)}${power}`,
       data: { utilization_ratio: gpu.utilization, power_ratio: gpu.power },
     },
   ];

@@ -1,6 +1,11 @@
-import { toCollectorInfos, toTargetInfo } from './otlp-records.ts';
+import {
+  type ThreadStack,
+  toCollectorInfos,
+  toTargetInfo,
+  toThreadStacks,
+} from './otlp-records.ts';
 import { ATTR, EVENT, METRIC, SNAPSHOT } from './semconv.ts';
-import type { Attributes, CollectorInfo, RecordingView, TargetInfo } from './types.ts';
+import type { Attributes, CollectorInfo, RecordingView, Seconds, TargetInfo } from './types.ts';
 
 /**
  * A run may watch several processes. What was seen of one carries its pid; what carries none belongs to the first target. Detectors know
@@ -14,6 +19,22 @@ export function targetsOf(view: RecordingView): readonly TargetInfo[] {
   for (const target of [...view.start.targets, ...joined])
     byIdentity.set(`${target.pid} ${target.startTicks}`, target);
   return [...byIdentity.values()];
+}
+
+/** Where the main thread of a process was at a moment. */
+export interface MainThreadLook extends Omit<ThreadStack, 'tid'> {
+  readonly pid: number;
+  readonly at: Seconds;
+}
+
+/** Every look at a main thread, in the order of time (collectors/python/thread-stacks.ts). */
+export function mainThreadLooks(view: RecordingView): readonly MainThreadLook[] {
+  return view.snapshots(SNAPSHOT.threads).flatMap(({ at, body }) => {
+    const process = toThreadStacks(body);
+    const main = process?.threads.find(({ tid }) => tid === process.pid);
+    if (process === undefined || main === undefined) return [];
+    return [{ pid: process.pid, at, wait: main.wait, frames: main.frames }];
+  });
 }
 
 /** `vLLM worker TP1` and `vLLM worker TP0` do the same work: `vLLM worker`. */

@@ -48,3 +48,9 @@ export function slope(x: ArrayLike<number>, y: ArrayLike<number>): number {
   }
   return variance === 0 ? 0 : covariance / variance;
 }
+
+/** The arithmetic mean; null for no values. */
+export function meanOf(values: ArrayLike<number>): number | null {
+  const { length } = values;
+  return length === 0 ? null : Array.from(values).reduce((sum, one) => sum + one, 0) / length;
+}

@@ -1,3 +1,5 @@
+import type { Ratio } from './types.ts';
+
 /**
  * Text from outside (process titles, paths, function names, server answers) may hold terminal escapes, bidirectional
  * overrides or megabytes. Everything shown passes through here first.
@@ -19,4 +21,9 @@ export function printable(text: string, limit = 200): string {
   return bounded
     .replace(UNSAFE, (character) => `\\x${character.charCodeAt(0).toString(16).padStart(2, '0')}`)
     .replace(LONE_SURROGATE, '\ufffd');
+}
+
+/** A share as findings write it: `62 %`. */
+export function percentText(ratio: Ratio): string {
+  return `${Math.round(ratio * 100)} %`;
 }

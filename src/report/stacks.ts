@@ -1,6 +1,4 @@
-import { toThreadStacks } from '../core/otlp-records.ts';
-import { roleWithoutRank, targetsOf } from '../core/process-view.ts';
-import { SNAPSHOT } from '../core/semconv.ts';
+import { mainThreadLooks, roleWithoutRank, targetsOf } from '../core/process-view.ts';
 import type { Frame, RecordingView } from '../core/types.ts';
 import { clipEnd, outside } from './layout.ts';
 import type { Page } from './page.ts';
@@ -28,7 +26,9 @@ export function groupStacks(view: RecordingView): readonly StackGroup[] {
     string,
     { role: string | null; pids: number[]; frames: readonly Frame[] }
   >();
-  for (const [pid, frames] of lastStacks(view)) {
+  for (const [pid, frames] of new Map(
+    mainThreadLooks(view).map((look) => [look.pid, look.frames]),
+  )) {
     const role = roleWithoutRank(targets.find((target) => target.pid === pid)?.role ?? null);
     const key = JSON.stringify([role, frames.map(({ function: name, file }) => [name, file])]);
     const group = groups.get(key);
@@ -38,16 +38,6 @@ export function groupStacks(view: RecordingView): readonly StackGroup[] {
   return [...groups.values()].toSorted(
     (a, b) => (a.role ?? '').localeCompare(b.role ?? '') || a.pids.length - b.pids.length,
   );
-}
-
-function lastStacks(view: RecordingView): ReadonlyMap<number, readonly Frame[]> {
-  const stacks = new Map<number, readonly Frame[]>();
-  for (const { body } of view.snapshots(SNAPSHOT.threads)) {
-    const process = toThreadStacks(body);
-    const main = process?.threads.find(({ tid }) => tid === process.pid);
-    if (process !== undefined && main !== undefined) stacks.set(process.pid, main.frames);
-  }
-  return stacks;
 }
 
 /** The groups, a line each. */

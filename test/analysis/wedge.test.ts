@@ -92,7 +92,10 @@ function wedges({
     ...(gpu === undefined
       ? []
       : [
-          ...series(GPU_METRIC.gpuUtilization, length, () => gpu.utilization, { 'hw.id': 'GPU-1' }),
+          ...series(GPU_METRIC.gpuUtilization, length, () => gpu.utilization, {
+            'hw.id': 'GPU-1',
+            'hw.gpu.task': 'general',
+          }),
           ...series(GPU_METRIC.gpuPower, length, () => 700 * gpu.power, { 'hw.id': 'GPU-1' }),
           ...series(GPU_METRIC.gpuPowerLimit, length, () => 700, { 'hw.id': 'GPU-1' }),
         ]),
