@@ -1,5 +1,5 @@
-import type { Environment, OptionTable } from './commands/command.ts';
-import { COMMON_OPTIONS } from './commands/command.ts';
+import type { Environment, OptionTable } from './commands/command-line/command.ts';
+import { COMMON_OPTIONS } from './commands/command-line/command.ts';
 import { VERBS, type Verb } from './commands/registry.ts';
 import { TraceError, usageError } from './core/errors.ts';
 import { EXIT, type ExitCode } from './core/exit-code.ts';
@@ -33,7 +33,7 @@ async function dispatch(argv: readonly string[], environment: Environment): Prom
   }
   const verb = await verbNamed(name);
   if (asksForHelp(args)) return help(name, environment);
-  const { parseCommandLine } = await import('./commands/command-line.ts');
+  const { parseCommandLine } = await import('./commands/command-line/command-line.ts');
   // The light part first: a wrong flag is said before anything heavy is loaded.
   const parsed = parseCommandLine(await verb.usage(), args);
   const command = await verb.command();
@@ -48,10 +48,10 @@ async function withoutVerb(argv: readonly string[], environment: Environment): P
     environment.stdout.write(`trace ${toolVersion()}\n`);
     return EXIT.ok;
   }
-  const { parseCommandLine } = await import('./commands/command-line.ts');
+  const { parseCommandLine } = await import('./commands/command-line/command-line.ts');
   const options: OptionTable = { ...COMMON_OPTIONS, version: { type: 'boolean', short: 'V' } };
   parseCommandLine({ name: '', options }, argv);
-  const { HELP } = await import('./commands/help.ts');
+  const { HELP } = await import('./commands/command-line/help.ts');
   environment.stderr.write(HELP);
   return EXIT.usage;
 }
@@ -59,7 +59,7 @@ async function withoutVerb(argv: readonly string[], environment: Environment): P
 async function help(name: string | undefined, environment: Environment): Promise<ExitCode> {
   const text =
     name === undefined
-      ? (await import('./commands/help.ts')).HELP
+      ? (await import('./commands/command-line/help.ts')).HELP
       : (await (await verbNamed(name)).usage()).help;
   environment.stdout.write(text);
   return EXIT.ok;
@@ -72,7 +72,7 @@ async function verbNamed(name: string): Promise<Verb> {
   if (/^\d+$/.test(name)) {
     throw usageError(`'${shown}' is not a verb`, `Did you mean trace attach ${shown}?`);
   }
-  const { nearest } = await import('./commands/nearest.ts');
+  const { nearest } = await import('./commands/command-line/nearest.ts');
   const names = VERBS.map((one) => one.name);
   const meant = nearest(name, [...names, 'help']);
   throw usageError(

@@ -28,7 +28,7 @@ describe('ranks', () => {
         'src/platform/proc.ts',
         'src/report/json.ts',
         'collectors/python/frames.ts',
-        'src/commands/show.ts',
+        'src/commands/recordings/show.ts',
         'src/cli.ts',
         'scripts/x.ts',
       ].map(standingOf),

@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
 import { main } from '../src/cli.ts';
-import { flagsOf } from '../src/commands/command-line.ts';
+import { flagsOf } from '../src/commands/command-line/command-line.ts';
 import { VERBS } from '../src/commands/registry.ts';
 import { fakeEnvironment } from './commands/fake-environment.ts';
 

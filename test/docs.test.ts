@@ -1,20 +1,20 @@
 import { existsSync, readFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { parseAttachOptions } from '../src/commands/attach-options.ts';
-import { parseLoadOptions } from '../src/commands/load-options.ts';
-import { loadUsage } from '../src/commands/load-usage.ts';
-import { chooseCleanRule, cleanUsage } from '../src/commands/clean-options.ts';
-import { lsUsage } from '../src/commands/ls-options.ts';
-import { chooseCleanupTarget, cleanupUsage } from '../src/commands/cleanup-options.ts';
-import { completionUsage } from '../src/commands/completion-options.ts';
-import { chooseDoctorTarget, doctorUsage } from '../src/commands/doctor-options.ts';
-import { flagsOf, parseCommandLine } from '../src/commands/command-line.ts';
+import { parseAttachOptions } from '../src/commands/attach/options.ts';
+import { parseLoadOptions } from '../src/commands/load/options.ts';
+import { loadUsage } from '../src/commands/load/usage.ts';
+import { chooseCleanRule, cleanUsage } from '../src/commands/recordings/clean-options.ts';
+import { lsUsage } from '../src/commands/recordings/ls-options.ts';
+import { chooseCleanupTarget, cleanupUsage } from '../src/commands/cleanup/options.ts';
+import { completionUsage } from '../src/commands/completion/options.ts';
+import { chooseDoctorTarget, doctorUsage } from '../src/commands/doctor/options.ts';
+import { flagsOf, parseCommandLine } from '../src/commands/command-line/command-line.ts';
 import { VERBS } from '../src/commands/registry.ts';
-import { attachHelp } from '../src/commands/attach-help.ts';
-import { parseRunOptions, runUsage } from '../src/commands/run-options.ts';
-import { HELP } from '../src/commands/help.ts';
-import { showUsage } from '../src/commands/show-options.ts';
+import { attachHelp } from '../src/commands/attach/help.ts';
+import { parseRunOptions, runUsage } from '../src/commands/run/options.ts';
+import { HELP } from '../src/commands/command-line/help.ts';
+import { showUsage } from '../src/commands/recordings/show-options.ts';
 import {
   anchors,
   examples,

@@ -1,5 +1,5 @@
 import { main } from '../../dist/src/cli.js';
-import { processEnvironment } from '../../dist/src/commands/environment.js';
+import { processEnvironment } from '../../dist/src/commands/command-line/environment.js';
 import { EXIT } from '../../dist/src/core/exit-code.js';
 
 // What src/main.ts is, for a script, which has no top-level await.

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { TriggerWatch } from '../../src/analysis/trigger.ts';
-import { parseTrigger } from '../../src/commands/trigger-parse.ts';
+import { parseTrigger } from '../../src/commands/flight/trigger-parse.ts';
 import { ExponentialHistogram } from '../../src/core/exponential-histogram.ts';
 import { ATTR, EVENT, METRIC, SNAPSHOT, SPAN } from '../../src/core/semconv.ts';
 import type { Attributes, Observation } from '../../src/core/types.ts';

@@ -1,4 +1,4 @@
-import type { Environment, StopSignal } from '../../src/commands/command.ts';
+import type { Environment, StopSignal } from '../../src/commands/command-line/command.ts';
 
 /** An environment whose outputs are strings and whose signals are sent by the test. */
 export interface FakeEnvironment extends Environment {

@@ -1,0 +1,72 @@
+import { isAlive, undoEntry } from '../../../collectors/node/undo.ts';
+import { TraceError } from '../../core/errors.ts';
+import { EXIT, type ExitCode } from '../../core/exit-code.ts';
+import type { Seconds } from '../../core/types.ts';
+import { readStat } from '../../platform/proc.ts';
+import {
+  hasLivingOwner,
+  journalEntries,
+  journalFolder,
+  removeEntry,
+  type UndoEntry,
+} from '../../platform/undo-journal.ts';
+import { type CleanupItem, renderCleanup, renderCleanupJson } from '../../report/cleanup.ts';
+import { decideSurface } from '../../report/style.ts';
+import { chooseFormat } from '../attach/options.ts';
+import { chooseCleanupTarget, cleanupUsage } from './options.ts';
+import type { Command, CommandContext } from '../command-line/command.ts';
+import { toolVersion } from '../version.ts';
+
+/** `trace cleanup`: undo what a killed trace left, by the journals it wrote before it touched anything. */
+export const cleanupCommand: Command = { ...cleanupUsage, run };
+
+/** A target that does not answer by then blocks; its guardian, or another cleanup, will find it later. */
+const PATIENCE: Seconds = 5;
+
+async function run({ values, positionals, environment }: CommandContext): Promise<ExitCode> {
+  const format = chooseFormat(values);
+  const pid = chooseCleanupTarget(values, positionals);
+  const dryRun = values['dry-run'] === true;
+  const journals = journalEntries(journalFolder(environment.env)).filter(
+    ({ entry }) => pid === null || entry.pid === pid,
+  );
+  if (pid !== null && journals.length === 0 && readStat(pid) === null)
+    throw new TraceError('ERR_TARGET_NOT_FOUND', `no process has pid ${pid}, and no journal`, {
+      exitCode: EXIT.notFound,
+      remedy: 'Without a pid, trace cleanup undoes everything that is left.',
+    });
+  const items = await Promise.all(
+    journals.map(({ path, entry }) => settle(entry, dryRun ? null : path)),
+  );
+  const { stdout, env } = environment;
+  stdout.write(
+    format === 'json'
+      ? renderCleanupJson(items, { toolVersion: toolVersion(), dryRun })
+      : renderCleanup(
+          items,
+          decideSurface({
+            env,
+            isTTY: stdout.isTTY,
+            columns: stdout.columns,
+            noColor: values['no-color'] === true,
+          }),
+        ),
+  );
+  return items.some(({ outcome }) => outcome === 'left' || outcome === 'would-undo')
+    ? EXIT.finding
+    : EXIT.ok;
+}
+
+/** Undoes one entry and takes its journal away; `path` null: only looks. */
+async function settle(entry: UndoEntry, path: string | null): Promise<CleanupItem> {
+  const { pid, stage } = entry;
+  const item = { pid, stage, port: entry.inspector?.port ?? null, reason: null, remedy: null };
+  if (hasLivingOwner(entry))
+    return { ...item, outcome: 'in-use', reason: `trace is pid ${entry.owner.pid}` };
+  if (path === null) return { ...item, outcome: isAlive(entry) ? 'would-undo' : 'gone' };
+  const outcome = await undoEntry(entry, PATIENCE);
+  if (outcome.kind === 'failed')
+    return { ...item, outcome: 'left', reason: outcome.reason, remedy: outcome.remedy };
+  removeEntry(path);
+  return { ...item, outcome: outcome.kind };
+}

@@ -1,0 +1,79 @@
+import type { ParseArgsConfig } from 'node:util';
+import type { ExitCode } from '../../core/exit-code.ts';
+
+/** Where text goes; `process.stdout` and a test's array both fit. */
+export interface TextOutput {
+  readonly isTTY: boolean;
+  /** Columns of the terminal; undefined when it is not one. */
+  readonly columns: number | undefined;
+  write(text: string): void;
+}
+
+/** The signals that end a run; SIGHUP (terminal closed) ends it as SIGTERM does. */
+export type StopSignal = 'SIGINT' | 'SIGTERM';
+
+/** Everything a command may know of the process it runs in, so that tests can give it another one. */
+export interface Environment {
+  readonly stdout: TextOutput;
+  readonly stderr: TextOutput;
+  readonly env: Readonly<Record<string, string | undefined>>;
+  readonly cwd: string;
+  /**
+   * Calls `stop` at the first SIGINT, SIGTERM or SIGHUP. From then on, and after the returned function was called, the
+   * signals have their default action again: a second Ctrl-C ends trace at once.
+   */
+  onStop(stop: (signal: StopSignal) => void): () => void;
+}
+
+/** What `util.parseArgs` takes as `options`. */
+export type OptionTable = NonNullable<ParseArgsConfig['options']>;
+/** What `util.parseArgs` gave for an {@link OptionTable}. */
+export type OptionValues = Readonly<
+  Record<string, string | boolean | (string | boolean)[] | undefined>
+>;
+
+/** What a shell can offer for a word: the processes worth watching, folders, files, commands, one of some words, or nothing (any text). */
+export type Completes = 'process' | 'folder' | 'file' | 'command' | 'text' | readonly string[];
+
+/** A verb as its help shows it: light enough to load for `--help` alone. */
+export interface Usage {
+  readonly name: string;
+  /** One line for the list of verbs. */
+  readonly summary: string;
+  /** The whole help text, ending with a line feed. */
+  readonly help: string;
+  readonly options: OptionTable;
+  /** Flags that are understood, and neither shown by the help nor offered by a shell: other programs' names for ours. */
+  readonly foreign?: OptionTable;
+  /** Flags whose value may be left out (`--inspect`, `--inspect=force`), with what they mean then; a value needs the `=`. */
+  readonly bare?: Readonly<Record<string, string>>;
+  /** What stands behind `--` is a command with its own arguments. */
+  readonly takesCommand?: true;
+  /** How a shell completes the argument, and the values of flags; a flag that is not named takes any text. */
+  readonly completes: {
+    readonly argument: Completes;
+    readonly values: Readonly<Record<string, Completes>>;
+  };
+}
+
+/** What a command is run with: its parsed command line and its surroundings. */
+export interface CommandContext {
+  readonly values: OptionValues;
+  readonly positionals: readonly string[];
+  /** What stands behind `--`, for a verb that takes a command; else empty. */
+  readonly command: readonly string[];
+  readonly environment: Environment;
+}
+
+/** A verb that can run. Expected failures are thrown as `TraceError`; it never ends the process itself. */
+export interface Command extends Usage {
+  run(context: CommandContext): Promise<ExitCode>;
+}
+
+/** Flags every verb takes; allowed before the verb as well. */
+export const COMMON_OPTIONS: OptionTable = {
+  help: { type: 'boolean', short: 'h' },
+  quiet: { type: 'boolean', short: 'q' },
+  verbose: { type: 'boolean', short: 'v' },
+  'no-color': { type: 'boolean' },
+};

@@ -1,0 +1,48 @@
+import { EXIT } from '../../core/exit-code.ts';
+import type { Environment, StopSignal, TextOutput } from './command.ts';
+
+/** The environment of this very process. */
+export function processEnvironment(): Environment {
+  return {
+    stdout: textOutput(process.stdout),
+    stderr: textOutput(process.stderr),
+    env: process.env,
+    cwd: process.cwd(),
+    onStop: onStopSignal,
+  };
+}
+
+function textOutput(stream: NodeJS.WriteStream): TextOutput {
+  stream.on('error', (error: NodeJS.ErrnoException) => {
+    // The reader went away (`trace … | head`): what is left has nobody to read it, which is no failure of ours.
+    if (error.code === 'EPIPE' || stream !== process.stdout) return;
+    // A full disk: a script must not take half a result for a whole one.
+    process.stderr.write(`trace: the result could not be written: ${error.message}\n`);
+    process.on('exit', () => (process.exitCode = EXIT.invalid));
+  });
+  return {
+    isTTY: stream.isTTY === true,
+    get columns() {
+      return stream.isTTY === true ? stream.columns : undefined;
+    },
+    write(text) {
+      if (stream.writable) stream.write(text);
+    },
+  };
+}
+
+function onStopSignal(stop: (signal: StopSignal) => void): () => void {
+  const handlers = (['SIGINT', 'SIGTERM', 'SIGHUP'] as const).map((signal) => {
+    const handler = () => {
+      // Who listens to the next one is there before we let go: in between, a signal would have its default action and end trace.
+      stop(signal === 'SIGINT' ? 'SIGINT' : 'SIGTERM');
+      release();
+    };
+    process.on(signal, handler);
+    return { signal, handler };
+  });
+  const release = () => {
+    for (const { signal, handler } of handlers) process.removeListener(signal, handler);
+  };
+  return release;
+}

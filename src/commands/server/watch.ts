@@ -1,0 +1,45 @@
+import { printable } from '../../core/text.ts';
+import type { CollectorInfo, Metric } from '../../core/types.ts';
+import type { Environment } from '../command-line/command.ts';
+import type { ServerOptions } from './options.ts';
+import type { Source } from '../watching/watch.ts';
+
+/** What is watched of a server beside its processes: its own numbers, and what a small request takes. */
+export interface ServerWatch {
+  readonly infos: readonly CollectorInfo[];
+  /** What its pages have, beyond semconv.ts. */
+  readonly metrics: readonly Metric[];
+  readonly sources: readonly Source[];
+}
+
+interface Context {
+  /** The processes whose ports may be asked, and those of what they started. */
+  readonly pids: readonly number[];
+  /** Whether a server may come of them yet: a command that was just started. */
+  readonly mayBecome: boolean;
+  /** The trace that probes belong to. */
+  readonly traceId: string;
+  readonly environment: Environment;
+  readonly screen: { note(text: string): void };
+}
+
+/** Finds and reads once what is to be watched, and says what was asked. Throws a usage error for an URL that is none. */
+export async function openServerWatch(
+  { metrics, probe }: ServerOptions,
+  { pids, mayBecome, traceId, environment, screen }: Context,
+): Promise<ServerWatch> {
+  const { openServerPages } = await import('./pages.ts');
+  const pages = await openServerPages(metrics, { pids, mayBecome });
+  for (const line of pages.said) screen.note(`server-metrics: asked ${line}`);
+  for (const { name, available, reason, remedy } of pages.infos) {
+    if (available) continue;
+    screen.note(`${name}: not seen: ${printable(reason ?? '', 400)}`);
+    if (remedy !== null) screen.note(`  ${remedy}`);
+  }
+  const sources = [...pages.sources];
+  if (probe !== null) {
+    const { serverProbe } = await import('./probe.ts');
+    sources.push(serverProbe(probe, { traceId, env: environment.env }));
+  }
+  return { infos: pages.infos, metrics: pages.metrics, sources };
+}
