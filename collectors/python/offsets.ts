@@ -11,7 +11,18 @@ export interface OffsetTable {
   readonly generated: string;
   /** In `_PyRuntime`. */
   readonly runtime: { readonly interpretersHead: number };
-  readonly interpreter: { readonly next: number; readonly threadsHead: number };
+  readonly interpreter: {
+    readonly next: number;
+    readonly threadsHead: number;
+    /** `sys.modules`. */
+    readonly modules: number;
+  };
+  /** The heads of the collector's generations, one after the other; in `_PyRuntime` in 3.8, in the interpreter since. */
+  readonly gc: {
+    readonly inRuntime: number | null;
+    readonly inInterpreter: number | null;
+    readonly generationSize: number;
+  };
   /** `pointer`, in the interpreter, leads to the struct from 3.12 on; before, the others count from `_PyRuntime`. */
   readonly gil: {
     readonly pointer: number | null;
@@ -67,6 +78,48 @@ export interface OffsetTable {
   /** Where the contents of these objects start. */
   readonly payload: { readonly bytes: number; readonly tuple: number; readonly float: number };
   readonly int: { readonly size: number; readonly digits: number };
+  readonly dict: { readonly used: number; readonly keys: number; readonly values: number };
+  /** `size` (index slots) up to 3.10; the index's bytes as a power of two, and the kind of entries, since. */
+  readonly dictKeys: {
+    readonly size: number | null;
+    readonly indexBytesLog2: number | null;
+    readonly kind: number | null;
+    readonly entries: number;
+    readonly indices: number;
+  };
+  readonly set: { readonly used: number; readonly mask: number; readonly table: number };
+  readonly list: { readonly items: number };
+  readonly typeObject: {
+    readonly basicSize: number;
+    readonly itemSize: number;
+    readonly flags: number;
+    readonly base: number;
+    readonly dict: number;
+    readonly dictOffset: number;
+    readonly cachedKeys: number;
+  };
+  readonly callable: {
+    readonly functionCode: number;
+    readonly functionGlobals: number;
+    readonly functionClosure: number;
+    readonly methodFunction: number;
+    readonly methodSelf: number;
+    readonly builtinSelf: number;
+    readonly cell: number;
+    readonly weakReference: number;
+  };
+  /**
+   * A generator or coroutine, and where its frame keeps the top of its stack: `stackTop` is a pointer up to 3.9 and a 32-bit count since
+   * 3.11; 3.10 has a 32-bit `depth` above `stack`.
+   */
+  readonly generator: {
+    readonly frame: number | null;
+    readonly innerFrame: number | null;
+    readonly state: number | null;
+    readonly depth: number | null;
+    readonly stack: number | null;
+    readonly stackTop: number | null;
+  };
   /** Where `_PyRuntime` of 3.13 itself states some of the above (its `_Py_DebugOffsets`). */
   readonly selfDescription: SelfDescription | null;
 }
@@ -122,6 +175,7 @@ export function correctedTable(
       interpretersHead: says(where.interpretersHead, table.runtime.interpretersHead),
     },
     interpreter: {
+      ...interpreter,
       next: says(where.interpreterNext, interpreter.next),
       threadsHead: says(where.threadsHead, interpreter.threadsHead),
     },

@@ -15,6 +15,7 @@
 #endif
 #if PY_VERSION_HEX >= 0x030b0000
 #include "internal/pycore_frame.h"
+#include "internal/pycore_dict.h"
 #endif
 
 #define OPEN(group) printf("  \"%s\": {", group), first = 1
@@ -36,6 +37,21 @@ static void print_runtime(void) {
 #else
   FIELD("threadsHead", struct _is, tstate_head);
 #endif
+#if PY_VERSION_HEX >= 0x030c0000
+  FIELD("modules", struct _is, imports.modules);
+#else
+  FIELD("modules", struct _is, modules);
+#endif
+  CLOSE();
+  OPEN("gc");
+#if PY_VERSION_HEX >= 0x03090000
+  ABSENT("inRuntime");
+  FIELD("inInterpreter", struct _is, gc.generations);
+#else
+  FIELD("inRuntime", _PyRuntimeState, gc.generations);
+  ABSENT("inInterpreter");
+#endif
+  NUMBER("generationSize", sizeof(struct gc_generation));
   CLOSE();
   OPEN("gil");
 #if PY_VERSION_HEX >= 0x030c0000
@@ -155,6 +171,83 @@ static void print_objects(void) {
   CLOSE();
 }
 
+static void print_containers(void) {
+  OPEN("dict");
+  FIELD("used", PyDictObject, ma_used);
+  FIELD("keys", PyDictObject, ma_keys);
+  FIELD("values", PyDictObject, ma_values);
+  CLOSE();
+  /* Up to 3.10 in Objects/dict-common.h, which is not installed: dk_refcnt, dk_size, dk_lookup, dk_usable, dk_nentries, dk_indices. */
+  OPEN("dictKeys");
+#if PY_VERSION_HEX >= 0x030b0000
+  ABSENT("size");
+  FIELD("indexBytesLog2", PyDictKeysObject, dk_log2_index_bytes);
+  FIELD("kind", PyDictKeysObject, dk_kind);
+  FIELD("entries", PyDictKeysObject, dk_nentries);
+  FIELD("indices", PyDictKeysObject, dk_indices);
+#else
+  NUMBER("size", 8);
+  ABSENT("indexBytesLog2");
+  ABSENT("kind");
+  NUMBER("entries", 32);
+  NUMBER("indices", 40);
+#endif
+  CLOSE();
+  OPEN("set");
+  FIELD("used", PySetObject, used);
+  FIELD("mask", PySetObject, mask);
+  FIELD("table", PySetObject, table);
+  CLOSE();
+  OPEN("list");
+  FIELD("items", PyListObject, ob_item);
+  CLOSE();
+  OPEN("typeObject");
+  FIELD("basicSize", PyTypeObject, tp_basicsize);
+  FIELD("itemSize", PyTypeObject, tp_itemsize);
+  FIELD("flags", PyTypeObject, tp_flags);
+  FIELD("base", PyTypeObject, tp_base);
+  FIELD("dict", PyTypeObject, tp_dict);
+  FIELD("dictOffset", PyTypeObject, tp_dictoffset);
+  FIELD("cachedKeys", PyHeapTypeObject, ht_cached_keys);
+  CLOSE();
+  OPEN("callable");
+  FIELD("functionCode", PyFunctionObject, func_code);
+  FIELD("functionGlobals", PyFunctionObject, func_globals);
+  FIELD("functionClosure", PyFunctionObject, func_closure);
+  FIELD("methodFunction", PyMethodObject, im_func);
+  FIELD("methodSelf", PyMethodObject, im_self);
+  FIELD("builtinSelf", PyCFunctionObject, m_self);
+  FIELD("cell", PyCellObject, ob_ref);
+  FIELD("weakReference", PyWeakReference, wr_object);
+  CLOSE();
+}
+
+static void print_generator(void) {
+  OPEN("generator");
+#if PY_VERSION_HEX >= 0x030b0000
+  ABSENT("frame");
+  FIELD("innerFrame", PyGenObject, gi_iframe);
+  FIELD("state", PyGenObject, gi_frame_state);
+  ABSENT("depth");
+  ABSENT("stack");
+  FIELD("stackTop", _PyInterpreterFrame, stacktop);
+#else
+  FIELD("frame", PyGenObject, gi_frame);
+  ABSENT("innerFrame");
+  ABSENT("state");
+#if PY_VERSION_HEX >= 0x030a0000
+  FIELD("depth", PyFrameObject, f_stackdepth);
+  FIELD("stack", PyFrameObject, f_valuestack);
+  ABSENT("stackTop");
+#else
+  ABSENT("depth");
+  ABSENT("stack");
+  FIELD("stackTop", PyFrameObject, f_stacktop);
+#endif
+#endif
+  CLOSE();
+}
+
 /* Where a 3.13 process itself states the offsets: the first field of _PyRuntime. */
 static void print_self_description(void) {
 #if PY_VERSION_HEX >= 0x030d0000
@@ -195,6 +288,8 @@ int main(void) {
   print_frame();
   print_code();
   print_objects();
+  print_containers();
+  print_generator();
   print_self_description();
   printf("  \"minor\": %d, \"version\": \"%s\", \"hex\": %u\n}\n", PY_MINOR_VERSION, PY_VERSION, (unsigned)PY_VERSION_HEX);
   return 0;
