@@ -8,6 +8,14 @@ import { closeSync, openSync, readFileSync, readSync } from 'node:fs';
 const PAGE = 4096;
 /** Pages kept between two `forget()` calls: 4 MiB; a walk that needs more starts over with an empty cache. */
 const PAGE_LIMIT = 1024;
+/** What a walk over many objects reads and keeps: arenas of objects are whole multiples of 64 KiB; 64 MiB at most. */
+export const WALKING: MemoryCache = { chunk: 64 * 1024, chunks: 1024 };
+
+/** How `view` reads: `chunk` bytes at a time (a multiple of the page size), so many kept until `forget()`. */
+export interface MemoryCache {
+  readonly chunk: number;
+  readonly chunks: number;
+}
 
 /** The address is not mapped, was unmapped during the read, or the process is gone. */
 export class MemoryError extends Error {
@@ -36,10 +44,14 @@ export class ProcessMemory {
   bytes = 0;
   #fd: number;
   readonly #pages = new Map<number, Buffer>();
+  readonly #cache: MemoryCache;
+  /** Larger pieces than pages; null: not all of it is mapped, so its pages are read one by one. */
+  readonly #chunks = new Map<number, Buffer | null>();
 
   /** Opens `/proc/<pid>/mem` for reading. Throws the errno error (EACCES, ENOENT, EPERM) as Node does. */
-  constructor(pid: number) {
+  constructor(pid: number, cache: MemoryCache = { chunk: PAGE, chunks: PAGE_LIMIT }) {
     this.pid = pid;
+    this.#cache = cache;
     this.#fd = openSync(`/proc/${pid}/mem`, 'r');
   }
 
@@ -76,6 +88,7 @@ export class ProcessMemory {
   /** Drops the page cache: what is read next is read anew. */
   forget(): void {
     this.#pages.clear();
+    this.#chunks.clear();
   }
 
   pointer(address: number): number {
@@ -122,10 +135,15 @@ export class ProcessMemory {
     if (this.#fd < 0) return;
     closeSync(this.#fd);
     this.#fd = -1;
-    this.#pages.clear();
+    this.forget();
   }
 
   #page(base: number): Buffer {
+    if (this.#cache.chunk > PAGE) {
+      const chunk = this.#chunk(base - (base % this.#cache.chunk));
+      const from = base % this.#cache.chunk;
+      if (chunk !== null) return chunk.subarray(from, from + PAGE);
+    }
     const kept = this.#pages.get(base);
     if (kept !== undefined) return kept;
     if (this.#pages.size >= PAGE_LIMIT) this.#pages.clear();
@@ -133,6 +151,21 @@ export class ProcessMemory {
     this.readInto(page, base);
     this.#pages.set(base, page);
     return page;
+  }
+
+  #chunk(base: number): Buffer | null {
+    const kept = this.#chunks.get(base);
+    if (kept !== undefined) return kept;
+    if (this.#chunks.size >= this.#cache.chunks) this.#chunks.clear();
+    let chunk: Buffer | null = Buffer.allocUnsafe(this.#cache.chunk);
+    try {
+      this.readInto(chunk, base);
+    } catch (error) {
+      if (!(error instanceof MemoryError)) throw error;
+      chunk = null;
+    }
+    this.#chunks.set(base, chunk);
+    return chunk;
   }
 }
 
