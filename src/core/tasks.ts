@@ -1,0 +1,144 @@
+import { frameOrigin } from './place.ts';
+import type { Frame, Seconds } from './types.ts';
+
+/** What the asyncio tasks of a process were doing at one moment, however they were read. All text comes from the target: untrusted. */
+
+/**
+ * `new`: made and not begun; `running`: its coroutine runs on a thread now; `waiting`: for a future that is not done; `ready`: what it
+ * waited for is done, or it waits for nothing, and the loop will go on with it.
+ */
+export type TaskState = 'new' | 'running' | 'waiting' | 'ready';
+
+/** What a suspended task waits for, told by the innermost frames and by the object they belong to. */
+export type TaskWaitKind =
+  | 'sleep'
+  | 'lock'
+  | 'semaphore'
+  | 'condition'
+  | 'event'
+  | 'barrier'
+  | 'queue-get'
+  | 'queue-put'
+  | 'stream-read'
+  | 'stream-write'
+  | 'socket'
+  | 'subprocess'
+  | 'executor'
+  | 'gather'
+  | 'wait'
+  | 'task-group'
+  | 'task'
+  | 'future'
+  | 'other';
+
+/** An object of the target: `id` names it within one look and, while it lives, in later ones. */
+export interface TaskObject {
+  /** Address, in hexadecimal. */
+  readonly id: string;
+  /** Name of its type: `Lock`, `Queue`. */
+  readonly type: string;
+}
+
+/** For what a task waits. */
+export interface TaskWait {
+  readonly kind: TaskWaitKind;
+  /** The lock, queue, event, pool or future; null where it could not be told. Two tasks that wait for one lock have the same. */
+  readonly object: TaskObject | null;
+  /** Of a sleep, how long it was asked to be; null otherwise. */
+  readonly delay: Seconds | null;
+  /** Ids of the tasks that must end first: those of a gather, a group, a wait, a shield, or the one awaited. */
+  readonly tasks: readonly string[];
+}
+
+/** One task that is not done. */
+export interface TaskView {
+  /** Address, in hexadecimal. */
+  readonly id: string;
+  readonly name: string;
+  /** Qualified name of its coroutine function (up to 3.10 the plain name). */
+  readonly coroutine: string;
+  readonly state: TaskState;
+  /** The await chain, innermost first: what is suspended now, up to the task's own coroutine. */
+  readonly frames: readonly Frame[];
+  /** Null unless it is `waiting`. */
+  readonly wait: TaskWait | null;
+  /** What it has entered by `async with` and not left: locks, pools, groups. */
+  readonly holds: readonly TaskObject[];
+  /** Ids of the tasks that wait for this one to end. */
+  readonly parents: readonly string[];
+  /** Address of its event loop, in hexadecimal. */
+  readonly loop: string;
+}
+
+/** Tasks of one coroutine that are suspended in one place for one kind of thing. */
+export interface TaskGroup {
+  readonly coroutine: string;
+  readonly state: TaskState;
+  readonly wait: TaskWaitKind | null;
+  /** Where the application's own code is suspended: its innermost frame, or the innermost of all. Null for a task that has no frames. */
+  readonly place: Frame | null;
+  readonly count: number;
+  /** The coroutine of the tasks that wait for most of them; null where nobody does. */
+  readonly parent: string | null;
+  /** Names of a few of them. */
+  readonly names: readonly string[];
+}
+
+/** Names that a group shows. */
+const GROUP_NAMES = 3;
+
+/** The frame to name for a suspended task: the innermost of the application, else of a package, else the innermost. */
+export function suspendedAt(frames: readonly Frame[]): Frame | null {
+  const origins = frames.map(({ file }) => frameOrigin(file).kind);
+  const own = origins.indexOf('application');
+  const packaged = origins.indexOf('package');
+  return frames[own >= 0 ? own : packaged >= 0 ? packaged : 0] ?? null;
+}
+
+/** The tasks by coroutine, place, state and what they wait for, the most first. */
+export function groupTasks(tasks: readonly TaskView[]): readonly TaskGroup[] {
+  const byId = new Map(tasks.map((task) => [task.id, task]));
+  const groups = new Map<string, TaskView[]>();
+  for (const task of tasks) {
+    const place = suspendedAt(task.frames);
+    const key = JSON.stringify([
+      task.coroutine,
+      task.state,
+      task.wait?.kind ?? null,
+      place?.function,
+      place?.file,
+      place?.line,
+    ]);
+    const group = groups.get(key);
+    if (group === undefined) groups.set(key, [task]);
+    else group.push(task);
+  }
+  return [...groups.values()]
+    .map((members) => group(members, byId))
+    .toSorted((a, b) => b.count - a.count || compare(a.coroutine, b.coroutine));
+}
+
+function group(members: readonly TaskView[], byId: ReadonlyMap<string, TaskView>): TaskGroup {
+  const parents = new Map<string, number>();
+  for (const { parents: ids } of members) {
+    for (const id of ids) {
+      const name = byId.get(id)?.coroutine;
+      if (name !== undefined) parents.set(name, (parents.get(name) ?? 0) + 1);
+    }
+  }
+  const [parent] = [...parents].toSorted((a, b) => b[1] - a[1] || compare(a[0], b[0]));
+  const [first] = members;
+  return {
+    coroutine: first?.coroutine ?? '',
+    state: first?.state ?? 'waiting',
+    wait: first?.wait?.kind ?? null,
+    place: suspendedAt(first?.frames ?? []),
+    count: members.length,
+    parent: parent?.[0] ?? null,
+    names: members.slice(0, GROUP_NAMES).map(({ name }) => name),
+  };
+}
+
+function compare(a: string, b: string): number {
+  return a < b ? -1 : a > b ? 1 : 0;
+}
