@@ -1,7 +1,7 @@
 import { defineConfig } from 'vitest/config';
 
 /**
- * `npm run bench`, `npm run bench:load` and `npm run soak`: measurements that take minutes or want a quiet machine. They are no tests: they fail only when they
+ * `npm run bench`, `npm run bench:load`, `npm run bugbench` and `npm run soak`: measurements that take minutes or want a quiet machine. They are no tests: they fail only when they
  * cannot measure, and write what they measured into docs/measurements.md and docs/benchmarks.md.
  */
 const HOUR_MS = 3_600_000;
@@ -23,6 +23,7 @@ export default defineConfig({
       one('bench', 'test/bench/*.bench.ts'),
       one('load', 'test/bench/load/*.bench.ts'),
       one('soak', 'test/bench/*.soak.ts'),
+      one('bugbench', 'test/bugbench/*.bench.ts'),
     ],
   },
 });

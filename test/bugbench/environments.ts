@@ -1,0 +1,57 @@
+import { execFile } from 'node:child_process';
+import { createHash } from 'node:crypto';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
+import { installPackages, keptFolder, locatePython } from '../environments.ts';
+import type { Recipe } from './cases.ts';
+
+/* An environment of its own for each release of each case, kept in the cache under the hash of what is in it. */
+
+const run = promisify(execFile);
+/** Some releases come with a hundred packages; on a busy machine and from a slow registry. */
+const INSTALL_TIMEOUT_MS = 600_000;
+
+/** What a driver is started with. */
+export interface Environment {
+  readonly command: readonly string[];
+  readonly cwd: string;
+}
+
+/** Installs a release, or finds it installed. */
+export async function environmentOf(recipe: Recipe): Promise<Environment> {
+  const folder =
+    recipe.kind === 'node' ? await npmFolder(recipe.packages) : await pythonFolder(recipe);
+  const command =
+    recipe.kind === 'node'
+      ? [process.execPath, ...recipe.flags]
+      : [join(folder, 'bin', 'python'), '-u'];
+  return { command, cwd: folder };
+}
+
+function npmFolder(packages: readonly string[]): Promise<string> {
+  return keptFolder(`case-npm-${hashOf(packages)}`, (making) => installPackages(making, packages));
+}
+
+/** Packages are put into a bare environment by the interpreter's own pip: unpacking one into each takes longer than all the rest. */
+function pythonFolder(recipe: Recipe & { kind: 'python' }): Promise<string> {
+  const interpreter = locatePython(recipe.version);
+  if (interpreter === null)
+    throw new Error(`Python ${recipe.version} is wanted and not here (pyenv, or on the PATH)`);
+  const { path, version } = interpreter;
+  const name = `case-py-${version}-${hashOf([path, ...recipe.packages])}`;
+  return keptFolder(name, async (making) => {
+    await run(path, ['-m', 'venv', '--without-pip', '--symlinks', making]);
+    if (recipe.packages.length === 0) return;
+    const minor = version.split('.').slice(0, 2).join('.');
+    const target = join(making, 'lib', `python${minor}`, 'site-packages');
+    const flags = ['--quiet', '--only-binary', ':all:', '--no-input', '--no-compile'];
+    const pip = ['-m', 'pip', '--disable-pip-version-check', 'install', ...flags];
+    await run(path, [...pip, '--target', target, ...recipe.packages], {
+      timeout: INSTALL_TIMEOUT_MS,
+    });
+  });
+}
+
+function hashOf(parts: readonly string[]): string {
+  return createHash('sha256').update(parts.join('\n')).digest('hex').slice(0, 12);
+}
