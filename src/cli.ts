@@ -1,6 +1,6 @@
 import type { Environment, OptionTable } from './commands/command-line/command.ts';
 import { COMMON_OPTIONS } from './commands/command-line/command.ts';
-import { VERBS, type Verb } from './commands/registry.ts';
+import { VERBS, type Verb, verbBelow } from './commands/registry.ts';
 import { TraceError, usageError } from './core/errors.ts';
 import { EXIT, type ExitCode } from './core/exit-code.ts';
 import { printable } from './core/text.ts';
@@ -18,10 +18,10 @@ async function dispatch(argv: readonly string[], environment: Environment): Prom
   const at = argv.findIndex((word) => !word.startsWith('-'));
   const name = at === -1 ? undefined : argv[at];
   if (name === undefined) return withoutVerb(argv, environment);
-  const args = [...argv.slice(0, at), ...argv.slice(at + 1)];
+  const behind = [...argv.slice(0, at), ...argv.slice(at + 1)];
   if (name === 'help')
     return help(
-      args.find((word) => !word.startsWith('-')),
+      behind.filter((word) => !word.startsWith('-')),
       environment,
     );
   const early = argv.slice(0, at).find((word) => !isCommonFlag(word));
@@ -31,8 +31,8 @@ async function dispatch(argv: readonly string[], environment: Environment): Prom
       'A verb comes first, its options after it: trace attach -d 10 <pid>',
     );
   }
-  const verb = await verbNamed(name);
-  if (asksForHelp(args)) return help(name, environment);
+  const { verb, args } = verbBelow(await verbNamed(name), behind);
+  if (asksForHelp(args)) return helpOf(verb, environment);
   const { parseCommandLine } = await import('./commands/command-line/command-line.ts');
   // The light part first: a wrong flag is said before anything heavy is loaded.
   const parsed = parseCommandLine(await verb.usage(), args);
@@ -42,7 +42,7 @@ async function dispatch(argv: readonly string[], environment: Environment): Prom
 
 /** `trace`, `trace --help`, `trace --version`, or a flag with nothing to apply to. */
 async function withoutVerb(argv: readonly string[], environment: Environment): Promise<ExitCode> {
-  if (asksForHelp(argv)) return help(undefined, environment);
+  if (asksForHelp(argv)) return help([], environment);
   if (argv.includes('--version') || argv.includes('-V')) {
     const { toolVersion } = await import('./commands/version.ts');
     environment.stdout.write(`trace ${toolVersion()}\n`);
@@ -56,12 +56,15 @@ async function withoutVerb(argv: readonly string[], environment: Environment): P
   return EXIT.usage;
 }
 
-async function help(name: string | undefined, environment: Environment): Promise<ExitCode> {
-  const text =
-    name === undefined
-      ? (await import('./commands/command-line/help.ts')).HELP
-      : (await (await verbNamed(name)).usage()).help;
-  environment.stdout.write(text);
+async function help(names: readonly string[], environment: Environment): Promise<ExitCode> {
+  const [name, ...below] = names;
+  if (name !== undefined) return helpOf(verbBelow(await verbNamed(name), below).verb, environment);
+  environment.stdout.write((await import('./commands/command-line/help.ts')).HELP);
+  return EXIT.ok;
+}
+
+async function helpOf(verb: Verb, environment: Environment): Promise<ExitCode> {
+  environment.stdout.write((await verb.usage()).help);
   return EXIT.ok;
 }
 

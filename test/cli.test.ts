@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
 import { main } from '../src/cli.ts';
 import { flagsOf } from '../src/commands/command-line/command-line.ts';
-import { VERBS } from '../src/commands/registry.ts';
+import { everyVerb, VERBS } from '../src/commands/registry.ts';
 import { fakeEnvironment } from './commands/fake-environment.ts';
 
 async function run(...argv: string[]): Promise<{ code: number; out: string; err: string }> {
@@ -22,10 +22,14 @@ describe('help', () => {
   });
 
   it('is the same by flag and by verb', async () => {
-    for (const { name } of VERBS) {
-      const texts = [await run(name, '--help'), await run('help', name), await run(name, '-h')];
+    for (const { words } of everyVerb()) {
+      const texts = [
+        await run(...words, '--help'),
+        await run('help', ...words),
+        await run(...words, '-h'),
+      ];
       expect(new Set(texts.map(({ out }) => out)).size).toBe(1);
-      expect(texts[0]?.out).toContain(`trace ${name}`);
+      expect(texts[0]?.out).toContain(`trace ${words.join(' ')}`);
     }
     expect((await run('help')).out).toBe((await run('-h')).out);
   });
@@ -42,7 +46,7 @@ describe('help', () => {
   it('fits into 80 columns', async () => {
     for (const { out } of [
       await run('--help'),
-      ...(await Promise.all(VERBS.map(({ name }) => run(name, '--help')))),
+      ...(await Promise.all(everyVerb().map(({ words }) => run(...words, '--help')))),
     ]) {
       for (const line of out.split('\n')) expect(line.length, line).toBeLessThanOrEqual(80);
     }
@@ -51,7 +55,7 @@ describe('help', () => {
   it('names exactly the flags that the verb takes', async () => {
     // Every verb takes these and needs not say so; `--inspect` is Node's.
     const unsaid = new Set(['--help', '-h', '--inspect']);
-    for (const verb of VERBS) {
+    for (const { verb } of everyVerb()) {
       const usage = await verb.usage();
       const named = usage.help.match(/(?<![\w>-])(?:--?[a-z][a-z-]*|-[A-Z])(?![\w-])/g) ?? [];
       const sorted = (flags: readonly string[]) =>

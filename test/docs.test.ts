@@ -10,10 +10,13 @@ import { chooseCleanupTarget, cleanupUsage } from '../src/commands/cleanup/optio
 import { completionUsage } from '../src/commands/completion/options.ts';
 import { chooseDoctorTarget, doctorUsage } from '../src/commands/doctor/options.ts';
 import { flagsOf, parseCommandLine } from '../src/commands/command-line/command-line.ts';
-import { VERBS } from '../src/commands/registry.ts';
+import { everyVerb, VERBS, verbBelow } from '../src/commands/registry.ts';
 import { attachHelp } from '../src/commands/attach/help.ts';
 import { parseRunOptions, runUsage } from '../src/commands/run/options.ts';
 import { HELP } from '../src/commands/command-line/help.ts';
+import { reproNewUsage } from '../src/commands/repro/new/usage.ts';
+import { reproRunUsage } from '../src/commands/repro/run/usage.ts';
+import { reproUsage } from '../src/commands/repro/usage.ts';
 import { showUsage } from '../src/commands/recordings/show-options.ts';
 import {
   anchors,
@@ -39,6 +42,9 @@ const helps = [
   lsUsage.help,
   cleanUsage.help,
   completionUsage.help,
+  reproUsage.help,
+  reproNewUsage.help,
+  reproRunUsage.help,
 ].map((text) => ({ path: 'help', text }));
 const shown = [...all.flatMap(examples), ...helps.flatMap(helpExamples)];
 
@@ -68,12 +74,13 @@ describe('examples', () => {
   it.each(shown.map(({ page: path, line }) => [path, line] as const))(
     'of %s parse: %s',
     async (_, line) => {
-      const [, name, ...args] = words(line);
-      const verb = VERBS.find((one) => one.name === name);
-      if (verb === undefined) {
+      const [, name, ...behind] = words(line);
+      const named = VERBS.find((one) => one.name === name);
+      if (named === undefined) {
         expect(['--help', '--version', 'help']).toContain(name);
         return;
       }
+      const { verb, args } = verbBelow(named, behind);
       const { values, positionals, command } = parseCommandLine(await verb.usage(), args);
       if (name === 'attach') parseAttachOptions(values, positionals);
       else if (name === 'run') parseRunOptions(values, { positionals, command });
@@ -83,6 +90,7 @@ describe('examples', () => {
       else if (name === 'doctor') chooseDoctorTarget(values, positionals);
       else if (name === 'cleanup') chooseCleanupTarget(values, positionals);
       else if (name === 'clean') chooseCleanRule(values);
+      else if (verb !== named) expect(verb.name).not.toBe('');
       else if (name === 'ls') expect(positionals).toEqual([]);
       else expect(positionals).toHaveLength(1);
     },
@@ -92,7 +100,7 @@ describe('examples', () => {
 describe('flags', () => {
   it('mentioned on our pages exist', async () => {
     const known = new Set(['-V', '--version', '-h', '--help']);
-    for (const verb of VERBS) {
+    for (const { verb } of everyVerb()) {
       const { options, foreign = {} } = await verb.usage();
       for (const flag of flagsOf({ ...options, ...foreign })) known.add(flag);
     }
@@ -109,6 +117,7 @@ describe('flags', () => {
       'docs/cleanup.md',
       'docs/ls.md',
       'docs/clean.md',
+      'docs/repro.md',
       'docs/architecture.md',
       'SECURITY.md',
     ]) {

@@ -3,6 +3,7 @@ import {
   chmodSync,
   copyFileSync,
   mkdirSync,
+  readdirSync,
   readFileSync,
   renameSync,
   statSync,
@@ -68,7 +69,7 @@ async function bundleAll() {
   const here = (name) => join(import.meta.dirname, name);
   await bundle({ entry: here('start.mjs'), script: join(work, 'start.cjs'), found });
   await bundle({ entry: here('main.mjs'), script: join(work, 'main.js'), found });
-  const assets = { '/package.json': join(ROOT, 'package.json') };
+  const assets = { '/package.json': join(ROOT, 'package.json'), ...templates() };
   addScript(assets, '/main.js');
   // A module that starts on its own may start another: the set grows while it is gone through.
   for (const path of found) {
@@ -76,6 +77,16 @@ async function bundleAll() {
     addScript(assets, path);
   }
   return assets;
+}
+
+/** What reproductions are made of (repro/templates): carried as it is. */
+function templates() {
+  return Object.fromEntries(
+    readdirSync(join(ROOT, 'repro', 'templates'), { recursive: true, withFileTypes: true })
+      .filter((entry) => entry.isFile() && /\.(?:py|mjs|sh|md)$/.test(entry.name))
+      .map(({ parentPath, name }) => join(parentPath, name))
+      .map((file) => [`/${relative(ROOT, file)}`, file]),
+  );
 }
 
 /** One script of a module and all that it imports; adds to `found` the modules that it starts. */

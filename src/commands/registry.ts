@@ -5,7 +5,23 @@ export interface Verb {
   readonly name: string;
   usage(): Promise<Usage>;
   command(): Promise<Command>;
+  /** Verbs below it, in the order of its help: it does nothing without one of them. */
+  readonly verbs?: readonly Verb[];
 }
+
+/** What `trace repro` is followed by. */
+const REPRO_VERBS: readonly Verb[] = [
+  {
+    name: 'new',
+    usage: async () => (await import('./repro/new/usage.ts')).reproNewUsage,
+    command: async () => (await import('./repro/new/new.ts')).reproNewCommand,
+  },
+  {
+    name: 'run',
+    usage: async () => (await import('./repro/run/usage.ts')).reproRunUsage,
+    command: async () => (await import('./repro/run/run.ts')).reproRunCommand,
+  },
+];
 
 /** Every verb, in the order of `trace --help`. */
 export const VERBS: readonly Verb[] = [
@@ -40,6 +56,12 @@ export const VERBS: readonly Verb[] = [
     command: async () => (await import('./recordings/clean.ts')).cleanCommand,
   },
   {
+    name: 'repro',
+    usage: async () => (await import('./repro/usage.ts')).reproUsage,
+    command: async () => (await import('./repro/repro.ts')).reproCommand,
+    verbs: REPRO_VERBS,
+  },
+  {
     name: 'doctor',
     usage: async () => (await import('./doctor/options.ts')).doctorUsage,
     command: async () => (await import('./doctor/doctor.ts')).doctorCommand,
@@ -55,3 +77,22 @@ export const VERBS: readonly Verb[] = [
     command: async () => (await import('./completion/completion.ts')).completionCommand,
   },
 ];
+
+/** Every verb and every verb below one, with the words that it is called by. */
+export function everyVerb(): readonly { readonly words: readonly string[]; readonly verb: Verb }[] {
+  return VERBS.flatMap((verb) => [
+    { words: [verb.name], verb },
+    ...(verb.verbs ?? []).map((below) => ({ words: [verb.name, below.name], verb: below })),
+  ]);
+}
+
+/** A verb, or the one below it that the first argument names, with the arguments that are left. */
+export function verbBelow(
+  verb: Verb,
+  args: readonly string[],
+): { readonly verb: Verb; readonly args: readonly string[] } {
+  const at = args.findIndex((word) => !word.startsWith('-'));
+  const below = verb.verbs?.find(({ name }) => name === args[at]);
+  if (below === undefined) return { verb, args };
+  return { verb: below, args: [...args.slice(0, at), ...args.slice(at + 1)] };
+}

@@ -1,3 +1,4 @@
+import { readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { resolve } from 'node:path';
 import { getAsset, isSea } from 'node:sea';
@@ -34,4 +35,13 @@ export function ownProgram(): readonly string[] {
 export function packageManifest(): unknown {
   if (isSea()) return JSON.parse(getAsset('/package.json', 'utf8'));
   return createRequire(import.meta.url)('tracewright/package.json');
+}
+
+/**
+ * The text of a file that is shipped as it is, by its path below `repro/`: a template of a reproduction. From the package by its `imports`, so
+ * it works from the sources and from dist.
+ */
+export function reproFile(path: string): string {
+  if (isSea()) return getAsset(`/repro/${path}`, 'utf8');
+  return readFileSync(createRequire(import.meta.url).resolve(`#repro/${path}`), 'utf8');
 }

@@ -6,8 +6,8 @@ import { hasEnded, parseStatus } from './proc-parse.ts';
 import type { UndoEntry } from './undo-journal.ts';
 
 /**
- * The only module that does something to a target: one signal, expressions evaluated through an inspector, and what others send passed on to
- * a command that trace started.
+ * The only module that does something to a target: one signal, expressions evaluated through an inspector, what others send passed on to
+ * a command that trace started, and the end of a trial's processes.
  * `test/architecture.test.ts` fails when another one could. Every function that changes something of its own accord wants the entry of the
  * undo journal that covers it, so nothing can be done that nobody would undo. Docs: docs/cleanup.md, docs/decisions/0009.
  */
@@ -46,6 +46,20 @@ export function signalToOpen(target: ProcessTarget, entry: UndoEntry): SignalRef
     return error instanceof Error && 'code' in error && error.code === 'ESRCH'
       ? 'gone'
       : 'not-allowed';
+  }
+}
+
+/**
+ * Ends a command that trace started as the leader of a process group of its own, and all that it started in that group. For those of trials:
+ * they are nobody's but ours.
+ */
+export function endProcessGroup(leader: ChildProcess): void {
+  // Without a pid it was never started; 0 would be our own group.
+  if (leader.pid === undefined || leader.pid <= 1) return;
+  try {
+    process.kill(-leader.pid, 'SIGKILL');
+  } catch {
+    // ESRCH: all of them have ended.
   }
 }
 

@@ -11,6 +11,7 @@ Verbs:
   show <recording>   Print the report of a recording again
   ls [folder]        List recordings
   clean [folder]     Remove old recordings
+  repro <verb>       Make a fault happen again: a script, its rate, a verdict
   doctor [pid]       Say what works on this machine, and why not
   cleanup [pid]      Undo what a killed trace left in a process
   completion <shell> Print the completion script for bash, zsh or fish

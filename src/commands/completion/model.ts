@@ -1,6 +1,11 @@
-import { COMMON_OPTIONS, type Completes, type OptionTable } from '../command-line/command.ts';
+import {
+  COMMON_OPTIONS,
+  type Completes,
+  type OptionTable,
+  type Usage,
+} from '../command-line/command.ts';
 import { HELP } from '../command-line/help.ts';
-import { VERBS } from '../registry.ts';
+import { VERBS, type Verb } from '../registry.ts';
 import { TELLING_NAME } from '../../platform/target-candidates.ts';
 
 /** What all three scripts say, in their own languages. */
@@ -34,7 +39,7 @@ export interface CompletionModel {
 
 /** Everything that can be typed, from the registry, the option tables and the help texts. */
 export async function completionModel(): Promise<CompletionModel> {
-  const usages = await Promise.all(VERBS.map((verb) => verb.usage()));
+  const usages = await Promise.all(VERBS.map(wholeUsage));
   const verbs = usages.map(({ name, summary, help, options, bare, completes }) => ({
     name,
     summary,
@@ -55,6 +60,23 @@ export async function completionModel(): Promise<CompletionModel> {
     flags: flagModels({ ...COMMON_OPTIONS, version: { type: 'boolean', short: 'V' } }, HELP, {}),
     programs: ['trace', 'tracewright'],
     processPattern: TELLING_NAME.source,
+  };
+}
+
+/** The usage of a verb; of one that others stand below, with all that those take. */
+export async function wholeUsage(verb: Verb): Promise<Usage> {
+  const own = await verb.usage();
+  const below = await Promise.all((verb.verbs ?? []).map((one) => one.usage()));
+  const all = [own, ...below];
+  return {
+    ...own,
+    help: all.map(({ help }) => help).join('\n'),
+    options: Object.assign({}, ...all.map(({ options }) => options)),
+    bare: Object.assign({}, ...all.map(({ bare }) => bare)),
+    completes: {
+      argument: own.completes.argument,
+      values: Object.assign({}, ...all.map(({ completes }) => completes.values)),
+    },
   };
 }
 

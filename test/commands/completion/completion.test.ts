@@ -5,7 +5,11 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { main } from '../../../src/cli.ts';
 import { flagsOf } from '../../../src/commands/command-line/command-line.ts';
-import { completionModel, descriptionsIn } from '../../../src/commands/completion/model.ts';
+import {
+  completionModel,
+  descriptionsIn,
+  wholeUsage,
+} from '../../../src/commands/completion/model.ts';
 import { SHELLS } from '../../../src/commands/completion/options.ts';
 import { VERBS } from '../../../src/commands/registry.ts';
 import { start } from '../../platform/processes.ts';
@@ -77,7 +81,7 @@ describe('the model', () => {
     const { verbs } = await completionModel();
     expect(verbs.map(({ name }) => name)).toEqual(verbNames);
     for (const verb of VERBS) {
-      const { options } = await verb.usage();
+      const { options } = await wholeUsage(verb);
       const flags = verbs.find(({ name }) => name === verb.name)?.flags ?? [];
       const spelled = flags.flatMap(({ long, short }) => [
         `--${long}`,
@@ -131,7 +135,7 @@ describe.runIf(bash.isWanted)('in bash (needs bash)', () => {
     expect(bashOffers('trace', '-q', 'doc')).toEqual(['doctor']);
     for (const verb of VERBS) {
       const offered = bashOffers('trace', verb.name, '-');
-      expect(offered.toSorted()).toEqual(flagsOf((await verb.usage()).options).toSorted());
+      expect(offered.toSorted()).toEqual(flagsOf((await wholeUsage(verb)).options).toSorted());
     }
   });
 
@@ -162,7 +166,9 @@ describe.runIf(fish.isWanted)('in fish (needs fish)', () => {
     expect(fishOffers('trace ').toSorted()).toEqual(verbNames.toSorted());
     for (const verb of VERBS) {
       const offered = fishOffers(`trace ${verb.name} --`);
-      const long = flagsOf((await verb.usage()).options).filter((flag) => flag.startsWith('--'));
+      const long = flagsOf((await wholeUsage(verb)).options).filter((flag) =>
+        flag.startsWith('--'),
+      );
       expect(offered.toSorted()).toEqual(long.toSorted());
     }
     expect(fishOffers('trace attach --format ').toSorted()).toEqual(['json', 'text']);

@@ -1,0 +1,68 @@
+import { COMMON_OPTIONS, type OptionTable, type Usage } from '../../command-line/command.ts';
+
+const OPTIONS = {
+  call: { type: 'string' },
+  'args-file': { type: 'string' },
+  setup: { type: 'string' },
+  oracle: { type: 'string' },
+  attempts: { type: 'string' },
+  concurrency: { type: 'string', short: 'c' },
+  timeout: { type: 'string' },
+  seed: { type: 'string' },
+  python: { type: 'string' },
+  output: { type: 'string', short: 'o' },
+  ...COMMON_OPTIONS,
+} as const satisfies OptionTable;
+
+const help = `trace repro new - write a script that makes a fault happen again
+
+Usage:
+  trace repro new --call <target> [options]
+
+Writes a folder with a script that a colleague can run with nothing of ours
+installed: it makes concurrent attempts, looks whether an oracle holds, prints
+'Errors: k / N', and ends with 0 (not reproduced), 1 (reproduced) or 125
+(cannot test), as git bisect run takes it.
+
+What is attempted:
+      --call <target>       a function: package.module:callable
+      --args-file <file>    JSON: a list of lists of arguments, one an attempt
+      --setup <target>      called once before; what it returns is the first
+                            argument of each call
+
+How:
+      --oracle <kind>       what must hold: exception (default)
+      --attempts <n>        attempts of one trial (default 200)
+  -c, --concurrency <n>     how many at once (default 8)
+      --timeout <duration>  what one trial may take (default 60s)
+      --seed <n>            the first seed (default 1)
+      --python <program>    the interpreter (default python3)
+  -o, --output <folder>     where it goes (default repro-<name>)
+
+  -q, --quiet               nothing on stderr but errors
+  -v, --verbose             errors with their code and cause
+      --no-color            no colour
+
+Exit codes:
+  0    written
+  2    wrong usage: it says what is missing
+  4    the folder cannot be written
+  70   a bug in trace
+
+Examples:
+  trace repro new --call app.account:deposit -c 16 -o lost
+
+More: docs/repro.md
+`;
+
+/** `trace repro new` as its help shows it. */
+export const reproNewUsage: Usage = {
+  name: 'repro new',
+  summary: 'Write a folder with a script that makes a fault happen again',
+  help,
+  options: OPTIONS,
+  completes: {
+    argument: 'folder',
+    values: { 'args-file': 'file', output: 'folder', python: 'file' },
+  },
+};

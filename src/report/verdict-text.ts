@@ -1,0 +1,41 @@
+import type { RateInterval, TrialTally, Verdict } from '../core/verdict.ts';
+
+/** A verdict of a reproduction as people read it; ends with a line feed. */
+export function verdictText(verdict: Verdict): string {
+  const { subject, control, p, witness, reason } = verdict;
+  const lines = [
+    headline(verdict),
+    ...[subject, ...(control === null ? [] : [control])].map(tallyLine),
+    ...(p === null
+      ? []
+      : [`  difference: p = ${p < 0.0001 ? '< 0.0001' : p.toPrecision(2)} (Fisher's exact test)`]),
+    ...(witness === null ? [] : [`  seed ${witness} reproduced it`]),
+    ...(reason === null ? [] : [`  ${reason}`]),
+  ];
+  return `${lines.join('\n')}\n`;
+}
+
+function headline({ outcome }: Verdict): string {
+  if (outcome === 'invalid') return 'INVALID: no trial could run, which says nothing of the fault';
+  return outcome === 'reproduced' ? 'REPRODUCED' : 'NOT REPRODUCED';
+}
+
+function tallyLine({ label, reproduced, trials, invalid, interval }: TrialTally): string {
+  const count = `${reproduced} / ${trials}`;
+  const apart = invalid === 0 ? '' : `, ${invalid} invalid`;
+  return `  ${label}: ${count}${apart}${trials === 0 ? '' : ` (${intervalText(interval)})`}`;
+}
+
+/** `33 % – 67 %, Wilson 95 %`. */
+export function intervalText({ method, low, high }: RateInterval): string {
+  if (method === 'exact-upper') return `rate below ${percent(high)}, exact, 95 %`;
+  const range = `rate ${percent(low)} to ${percent(high)}`;
+  return method === 'wilson'
+    ? `${range}, Wilson 95 %`
+    : `${range}, 95 % at any time: it stopped early`;
+}
+
+function percent(ratio: number): string {
+  const value = ratio * 100;
+  return `${value !== 0 && value < 10 ? value.toPrecision(2) : value.toFixed(0)} %`;
+}
