@@ -118,6 +118,7 @@ describe('flags', () => {
       'docs/ls.md',
       'docs/clean.md',
       'docs/repro.md',
+      'docs/hypotheses.md',
       'docs/architecture.md',
       'SECURITY.md',
     ]) {

@@ -46,6 +46,11 @@ export const VERBS: readonly Verb[] = [
     command: async () => (await import('./recordings/show.ts')).showCommand,
   },
   {
+    name: 'hypotheses',
+    usage: async () => (await import('./recordings/hypotheses-options.ts')).hypothesesUsage,
+    command: async () => (await import('./recordings/hypotheses.ts')).hypothesesCommand,
+  },
+  {
     name: 'ls',
     usage: async () => (await import('./recordings/ls-options.ts')).lsUsage,
     command: async () => (await import('./recordings/ls.ts')).lsCommand,

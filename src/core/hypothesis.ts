@@ -1,35 +1,35 @@
-/** What kind of fault a hypothesis supposes. */
-export type Mechanism =
-  | 'race'
-  | 'crosstalk'
-  | 'leak'
-  | 'blocking-call'
-  | 'deadlock'
-  | 'lock-order'
-  | 'pool-exhaustion'
-  | 'saturation'
-  | 'client'
-  | 'warm-up'
-  | 'gc'
-  | 'environment'
-  | 'other';
+import type { Finding } from './types.ts';
 
-/** One explanation of what was found, with what would settle it. Its texts are ours; names within them come from the target. */
+/** A rival explanation of what was found: what would confirm it, what would refute it, and how to find out. */
+
+/** Something seen that speaks for or against an explanation. */
+export interface Clue {
+  /** What was seen, in words. */
+  readonly summary: string;
+  /** Natural logarithm of the odds it adds (0.7 is twice as likely); negative speaks against. Judgement, not measurement: docs/hypotheses.md. */
+  readonly weight: number;
+}
+
+/** `supported` and `refuted` are for what a test of it said (a verdict of `trace repro`); evidence alone leaves it open. */
+export type HypothesisStatus = 'open' | 'supported' | 'refuted';
+
 export interface Hypothesis {
-  /** `H1`: its address, as in `recording#H1`; stable within a recording. */
+  /** `H1`, `H2`, … by rank within one recording. */
   readonly id: string;
   /** 1 is the likeliest. */
   readonly rank: number;
-  readonly mechanism: Mechanism;
+  /** `leak`, `warm-up`, `blocking-call`, `race`, … */
+  readonly mechanism: string;
+  /** One sentence that can be wrong. */
   readonly claim: string;
   readonly predicts: { readonly confirming: string; readonly refuting: string };
-  /** A command, ready to be typed. */
+  /** A command that tells it from its rivals. */
   readonly test: string;
-  readonly evidenceFor: readonly string[];
-  readonly evidenceAgainst: readonly string[];
-  /** Why it has its rank. */
-  readonly reasons: readonly string[];
-  readonly status: 'open' | 'supported' | 'refuted';
-  /** The findings that it explains: `F1`. */
-  readonly findings: readonly string[];
+  readonly for: readonly Clue[];
+  readonly against: readonly Clue[];
+  /** Sum of the weights and of what the mechanism has to begin with. */
+  readonly score: number;
+  readonly status: HypothesisStatus;
+  /** Ids of the findings it explains. */
+  readonly findings: readonly Finding['id'][];
 }

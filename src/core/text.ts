@@ -27,3 +27,8 @@ export function printable(text: string, limit = 200): string {
 export function percentText(ratio: Ratio): string {
   return `${Math.round(ratio * 100)} %`;
 }
+
+/** The text as one word of a POSIX shell. */
+export function quoteForShell(text: string): string {
+  return /^[\w@%+=:,./-]+$/.test(text) ? text : `'${text.replaceAll("'", "'\\''")}'`;
+}

@@ -1,7 +1,8 @@
 import type { Dimension } from '../core/comparison.ts';
 import type { Bytes, Seconds } from '../core/types.ts';
 import { formatBytes, formatCount, formatRatio, formatSeconds, formatTime } from './format.ts';
-import { outside, quoteForShell } from './layout.ts';
+import { quoteForShell } from '../core/text.ts';
+import { outside } from './layout.ts';
 import type { Page } from './page.ts';
 import type { Report } from './report.ts';
 

@@ -5,6 +5,7 @@ import type { CommandSummary } from './command.ts';
 import type { MetricSummary } from './metric-summary.ts';
 import type { ProcessSummary } from './processes.ts';
 import { SCHEMA_VERSION, type Report } from './report.ts';
+import { hypothesisDocument } from './hypothesis-document.ts';
 import { probesDocument, serverDocument } from './servers-json.ts';
 
 // JSON leaves these as they are, and a terminal obeys some of them: C1 controls, bidirectional overrides, separators.
@@ -57,7 +58,7 @@ export function toDocument(report: Report): Record<string, unknown> {
     })),
     findings: report.findings.map(findingDocument),
     ...(report.run === null ? {} : { run: commandDocument(report.run) }),
-    hypotheses: [],
+    hypotheses: report.hypotheses.map(hypothesisDocument),
     gaps: report.gaps.map((gap) => gapDocument(gap, report.startedAt)),
     metrics: Object.fromEntries(report.metrics.map((one) => [one.name, metricDocument(one)])),
     ...(report.processes.length === 0

@@ -129,8 +129,3 @@ export function toAscii(text: string): string {
     (character) => ASCII_FOR[character] ?? `\\u{${(character.codePointAt(0) ?? 0).toString(16)}}`,
   );
 }
-
-/** The text as one word of a POSIX shell. */
-export function quoteForShell(text: string): string {
-  return /^[\w@%+=:,./-]+$/.test(text) ? text : `'${text.replaceAll("'", "'\\''")}'`;
-}

@@ -7,6 +7,7 @@ import type {
   Seconds,
   TargetInfo,
 } from '../core/types.ts';
+import type { Hypothesis } from '../core/hypothesis.ts';
 import { collectorsOf, targetsOf } from '../core/process-view.ts';
 import { type CommandSummary, summariseCommand } from './command.ts';
 import type { Flight } from './flight.ts';
@@ -49,6 +50,8 @@ export interface Report {
   readonly targets: readonly TargetInfo[];
   readonly collectors: readonly CollectorInfo[];
   readonly findings: readonly Finding[];
+  /** Rival explanations of the gravest finding, the likeliest first. */
+  readonly hypotheses: readonly Hypothesis[];
   readonly gaps: readonly Gap[];
   readonly metrics: readonly MetricSummary[];
   /** Side by side; empty for a run that watched one. */
@@ -82,6 +85,8 @@ export interface ReportExtra {
   /** Trouble outside the recording: an exporter that was refused, a disk that was full. */
   readonly problems?: readonly string[];
   readonly flight?: Flight;
+  /** Explanations of the findings (src/analysis/hypotheses). */
+  readonly hypotheses?: readonly Hypothesis[];
 }
 
 /** The report of a run that has just ended, or of a recording of one. */
@@ -102,6 +107,7 @@ export function buildReport(
     targets: targetsOf(view),
     collectors: collectorsOf(view),
     findings,
+    hypotheses: extra.hypotheses ?? [],
     gaps: view.gaps,
     metrics: summariseMetrics(view),
     processes: summariseProcesses(view),

@@ -2,7 +2,9 @@ import { writeBlindSpots } from './blind-spots.ts';
 import { writeFinding } from './finding-text.ts';
 import { writeFlight } from './flight.ts';
 import { formatCount, formatRatio, formatSeconds, formatTime } from './format.ts';
-import { outside, quoteForShell } from './layout.ts';
+import { quoteForShell } from '../core/text.ts';
+import { hypothesesLine } from './hypotheses.ts';
+import { outside } from './layout.ts';
 import { numberLines } from './numbers.ts';
 import { Page } from './page.ts';
 import { writeProcesses } from './processes.ts';
@@ -88,4 +90,8 @@ export function writeRecording(page: Page, report: Report): void {
   const path = quoteForShell(outside(report.recording, 4096));
   page.verbatim(`${style.dim('recording')}  ${path}`);
   page.verbatim(`${style.dim('again')}      trace show ${path}`);
+  const explanations = hypothesesLine(report.hypotheses);
+  if (explanations === null) return;
+  page.field('why', explanations, FIELD);
+  page.verbatim(`${style.dim('weighed')}    trace hypotheses ${path}`);
 }

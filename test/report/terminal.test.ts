@@ -4,7 +4,7 @@ import type { Finding, Series } from '../../src/core/types.ts';
 import { displayWidth } from '../../src/report/layout.ts';
 import { buildReport } from '../../src/report/report.ts';
 import { describeTarget } from '../../src/report/verdict.ts';
-import { quoteForShell } from '../../src/report/layout.ts';
+import { quoteForShell } from '../../src/core/text.ts';
 import { renderTerminal } from '../../src/report/terminal.ts';
 import {
   blockedFinding,

@@ -1,3 +1,4 @@
+import { hypothesesOf } from '../../analysis/hypotheses/hypotheses.ts';
 import { setFlagsFromString } from 'node:v8';
 import type { Sampler } from '../../../collectors/sampler/sampler.ts';
 import { anchoredClock, takeAnchor } from '../../core/clock.ts';
@@ -194,7 +195,11 @@ export async function runPlan({ plan, tree }: Watching, context: RunContext): Pr
     unbounded: options.duration === null,
   });
   const { view, findings, extra } = await sinks.conclude(end);
-  const report = buildReport(view, findings, { ...extra, problems: screen.problems });
+  const report = buildReport(view, findings, {
+    ...extra,
+    hypotheses: hypothesesOf(view, findings, { recording: extra.recording }),
+    problems: screen.problems,
+  });
   screen.showReport(report);
   if (watched.observed === 0 && watched.reason === 'target-gone') {
     throw new TraceError(

@@ -11,6 +11,7 @@ Verbs:
   show <recording>   Print the report of a recording again
   ls [folder]        List recordings
   clean [folder]     Remove old recordings
+  hypotheses <rec.>  Weigh rival explanations of a finding
   repro <verb>       Make a fault happen again: a script, its rate, a verdict
   doctor [pid]       Say what works on this machine, and why not
   cleanup [pid]      Undo what a killed trace left in a process

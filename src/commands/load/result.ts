@@ -1,3 +1,4 @@
+import { hypothesesOf } from '../../analysis/hypotheses/hypotheses.ts';
 import { usageError } from '../../core/errors.ts';
 import { combineExitCodes, EXIT, type ExitCode } from '../../core/exit-code.ts';
 import { clientLimits } from '../../core/load-client.ts';
@@ -90,6 +91,7 @@ export class Judgement {
           ? null
           : compareResults(run.result, baseline, this.#options.baseline ?? ''),
       recording: run.recording,
+      hypotheses: hypothesesOf(run.view, run.findings, { recording: run.recording }),
       traceUrl: run.traceUrl,
       problems,
     });
