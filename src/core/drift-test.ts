@@ -8,6 +8,8 @@ import { seededRandom } from './random.ts';
 
 /** Resampled series. The smallest p-value is 1/(999 + 1), a tenth of the level it is compared with (Davison & Hinkley 1997, §4.2.5). */
 const RESAMPLES = 999;
+/** So many climb as steeply, and it is settled that p is far above any level: the count so far is then the p-value (Besag & Clifford 1991). */
+const SETTLED = 50;
 /** The seed is part of the method: the same recording gives the same findings. Any number would do. */
 const SEED = 1994;
 /** Mean length of a block is this times n^(1/3): the optimal rate for estimating a variance (Politis & Romano 1994, §4). */
@@ -31,7 +33,7 @@ export function driftPValue(values: ArrayLike<number>): Ratio {
       at = i === 0 || random() < restart ? Math.floor(random() * n) : (at + 1) % n;
       return (steps[at] ?? 0) - mean;
     });
-    if (climbed >= seen) asSteep++;
+    if (climbed >= seen && ++asSteep === SETTLED) return SETTLED / (resample + 1);
   }
   return (asSteep + 1) / (RESAMPLES + 1);
 }

@@ -27,7 +27,9 @@ export async function readLines(
   onLine: (line: Buffer) => boolean,
 ): Promise<LinesEnd> {
   const file = createReadStream(path, { highWaterMark: CHUNK_BYTES });
-  const stream = gzipped ? pipeline(file, createGunzip(), () => {}) : file;
+  const stream = gzipped
+    ? pipeline(file, createGunzip({ chunkSize: CHUNK_BYTES }), () => {})
+    : file;
   const splitter = new LineSplitter(onLine);
   try {
     for await (const chunk of stream) {

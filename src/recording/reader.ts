@@ -1,6 +1,6 @@
 import { TraceError } from '../core/errors.ts';
 import { EXIT } from '../core/exit-code.ts';
-import { looksLikeOtlp, otlpDecoder } from '../core/otlp-decode.ts';
+import { looksLikeOtlp, type OtlpLineDecoder, otlpLineDecoder } from '../core/otlp-decode.ts';
 import { NO_TRACE_ID } from '../core/otlp-records.ts';
 import { printable } from '../core/text.ts';
 import { ATTR, EVENT } from '../core/semconv.ts';
@@ -58,7 +58,7 @@ export async function openRecording(
 class Reading {
   readonly #shown: string;
   readonly #contents: RecordingContents;
-  readonly #decode: (payload: unknown) => void;
+  readonly #decoder: OtlpLineDecoder;
   readonly #unreadable = new Map<string, number>();
   readonly #problems: string[] = [];
   readonly #findings: Finding[] = [];
@@ -77,7 +77,7 @@ class Reading {
   constructor(shown: string, limits: ContentsLimits) {
     this.#shown = shown;
     this.#contents = new RecordingContents(limits);
-    this.#decode = otlpDecoder({
+    this.#decoder = otlpLineDecoder({
       observation: (observation) => this.#observe(observation),
       metric: (metric) => this.#contents.describe(metric),
       runStart: (start) => this.#runStart(start),
@@ -112,12 +112,16 @@ class Reading {
 
   #line(line: Buffer): void {
     if (this.#head.length === 0) this.#head = Buffer.from(line.subarray(0, HEAD_BYTES));
+    if (this.#decoder.line(line)) {
+      this.#otlpLines++;
+      return;
+    }
     const payload = parse(line);
     if (payload === undefined && isBlank(line)) return;
     if (payload === undefined) this.#count('corrupted lines');
     if (looksLikeOtlp(payload)) {
       this.#otlpLines++;
-      this.#decode(payload);
+      this.#decoder.payload(payload);
       return;
     }
     this.#otherLines++;

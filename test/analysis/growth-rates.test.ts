@@ -100,11 +100,16 @@ describe('a leak of descriptors', () => {
     [2, 30],
     [5, 30],
     [0.5, 120],
-  ])('of %d a second is found in %d s among clients that come and go', (rate, seconds) => {
-    const found = shareWithVerdict(seconds, descriptors(seconds, rate));
-    note(`${rate} a second in ${seconds} s`, found);
-    expect(found.low).toBeGreaterThanOrEqual(LEAST_FOUND);
-  });
+  ])(
+    'of %d a second is found in %d s among clients that come and go',
+    (rate, seconds) => {
+      const found = shareWithVerdict(seconds, descriptors(seconds, rate));
+      note(`${rate} a second in ${seconds} s`, found);
+      expect(found.low).toBeGreaterThanOrEqual(LEAST_FOUND);
+      // Seconds of work, which a busy machine makes many.
+    },
+    120_000,
+  );
 
   it.each([30, 60])('is not seen in %d s where only clients come and go', (seconds) => {
     const found = shareWithVerdict(seconds, descriptors(seconds, 0));
