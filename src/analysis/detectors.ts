@@ -9,6 +9,7 @@ import { gpuFault } from './gpu-fault.ts';
 import { gpuIdle } from './gpu-idle.ts';
 import { gpuMemoryLeak } from './gpu-memory-leak.ts';
 import { gpuThrottled } from './gpu-throttled.ts';
+import { latencyDrift } from './latency-drift.ts';
 import { loopBlocked } from './loop-blocked.ts';
 import { memoryLimit } from './memory-limit.ts';
 import { processExit } from './process-exit.ts';
@@ -27,6 +28,7 @@ export const DETECTORS: readonly Detector[] = [
   memoryLeak,
   fdLeak,
   threadLeak,
+  latencyDrift,
   cpuThrottled,
   memoryLimit,
   processExit,

@@ -20,6 +20,8 @@ export interface ScanHooks<Scope> {
 }
 
 const OPENING = '{"resourceMetrics":[';
+/** Where it differs from lines of spans and logs. */
+const MARK = OPENING.indexOf('M');
 const METRICS = '"metrics":[';
 const POINTS = '"dataPoints":[';
 const POINT = '{"attributes":';
@@ -36,6 +38,8 @@ const ENDINGS = [
 ] as const;
 /** Texts remembered of each kind; a file with more distinct ones is read at the price of parsing them again. */
 const CACHE_LIMIT = 20_000;
+/** What repeats is short, and a histogram of ours at most 20 kB; a line made to harm must not be parsed twice. */
+const PIECE_LIMIT = 65_536;
 /** Unix time in nanoseconds, from 2001 to 2286. */
 const NANOS_DIGITS = 19;
 const WHOLE_DIGITS = 10;
@@ -92,7 +96,7 @@ export class MetricLineScanner<Scope extends object> {
 
   /** Whether the line was read; false: nothing of it was, and it has to go the long way. */
   line(bytes: Buffer): boolean {
-    if (bytes.length < OPENING.length || bytes[2] !== OPENING.charCodeAt(2)) return false;
+    if (bytes[MARK] !== OPENING.charCodeAt(MARK)) return false;
     // One byte, one character: what is not ASCII is put right where it is parsed.
     this.#text = bytes.toString('latin1');
     for (const list of [this.#at, this.#value, this.#attributes, this.#metrics, this.#others])
@@ -272,6 +276,7 @@ function copyOf(piece: string): string {
 
 /** The value of a piece of a line, whose bytes are UTF-8. Throws a SyntaxError. */
 function parse(piece: string): unknown {
+  if (piece.length > PIECE_LIMIT) throw new Unlike();
   return JSON.parse(Buffer.from(piece, 'latin1').toString('utf8')) as unknown;
 }
 

@@ -176,7 +176,8 @@ it('values nested a million deep cost nothing but themselves', async () => {
   await appendFile(path, `{"resourceSpans":[{"scopeSpans":[{${spans}}]}]}\n`);
   const recording = await openRecording(path);
   expect(recording.series(METRIC.fds.name)[0]?.value).toHaveLength(10);
-});
+  // Parsing 100 MB takes seconds, and on a busy machine many.
+}, 120_000);
 
 /** The value with each of its inner parts in turn replaced by some nonsense. */
 function breakages(value: unknown, nonsense: readonly unknown[]): unknown[] {

@@ -1,7 +1,7 @@
 import { availableParallelism, hostname } from 'node:os';
 import { resolve } from 'node:path';
 import { type ClockAnchor, anchoredClock, takeAnchor } from '../../core/clock.ts';
-import { loadMetrics } from '../../core/semconv-load.ts';
+import { LOAD_ATTR, loadMetrics } from '../../core/semconv-load.ts';
 import type { Observation, RunStart, Seconds } from '../../core/types.ts';
 import type { EngineEvents, RunningLoad, StartLoad } from '../../load/contracts.ts';
 import { usefulWorkers } from '../../load/engine/workload.ts';
@@ -9,6 +9,7 @@ import { Backlog } from '../../load/observe/backlog.ts';
 import { LoadObserver } from '../../load/observe/observer.ts';
 import { withLoadResult } from '../../load/observe/read-back.ts';
 import type { LoadPlan } from '../../load/plan.ts';
+import { isSampled } from '../../load/trace-context.ts';
 import { resultMeta } from '../../load/results/builder.ts';
 import type { Environment } from '../command-line/command.ts';
 import { type Beside, openBeside } from './beside.ts';
@@ -161,11 +162,19 @@ function openObserver(
 }
 
 /**
- * What the observer counted is in the result; of requests one by one only the detector of slow requests has a use, where a server or its page is watched. All else
- * is for the disk and the receiver: memory must not grow with the run.
+ * What the observer counted is in the result; requests one by one are for the disk and the receiver: memory must not grow with the run. But where a
+ * server or its page is watched, those that were slow are looked at, and of any run a number of all that grows with its logarithm: whether
+ * they take longer and longer.
  */
-function isNeededAtEnd({ kind }: Observation, { attach, metricsUrl }: LoadSettings): boolean {
-  return kind === 'event' || (kind === 'span' && (attach !== null || metricsUrl !== null));
+function isNeededAtEnd(observation: Observation, { attach, metricsUrl }: LoadSettings): boolean {
+  if (observation.kind === 'event') return true;
+  if (observation.kind !== 'span') return false;
+  const index = observation.attributes[LOAD_ATTR.requestIndex];
+  const isKept =
+    observation.context?.sampled === true &&
+    typeof index === 'number' &&
+    isSampled(index, 'thinning');
+  return isKept || attach !== null || metricsUrl !== null;
 }
 
 async function openRequestLog(
