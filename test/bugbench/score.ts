@@ -12,6 +12,7 @@ export interface Said {
   readonly mechanism: string | null;
   readonly summary: string;
   readonly where: readonly Pick<Place, 'function' | 'file'>[];
+  readonly measure?: Readonly<Record<string, number>>;
 }
 
 /** What counts for a case. */

@@ -56,7 +56,8 @@ export async function watchCase(of: BugCase, side: Side, options: WatchOptions):
       side,
       verdict: judge(of, report.findings),
       findings: report.findings.map(
-        ({ code, kind, severity, confidence, mechanism, summary, where }) => ({
+        ({ code, kind, severity, confidence, mechanism, summary, where, measure }) => ({
+          measure,
           code,
           kind,
           severity,

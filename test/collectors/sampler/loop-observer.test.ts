@@ -133,6 +133,15 @@ describe('LoopObserver', () => {
     expect(block).toMatchObject({ starved: true });
   });
 
+  it('wants more than the threshold of a turn that mostly waited, and the threshold of one that did not', () => {
+    const mostly = (own: number) =>
+      observe([{ from: 100.5, to: 100.7 + own, handle: 7, waited: 0.2 }])[0]?.starved;
+    expect(mostly(0.054)).toBe(true);
+    expect(mostly(0.065)).toBe(false);
+    const hardly = observe([{ from: 100.5, to: 100.574, handle: 7, waited: 0.02 }])[0];
+    expect(hardly?.starved).toBe(false);
+  });
+
   it('calls it starved also when the sampler itself came late on the crowded machine', () => {
     // The turn could have lasted 200 ms for all that was seen; 120 of the 128 ms in the middle were spent waiting.
     const blocks = observe([{ from: 100.5, to: 100.622, handle: 3, waited: 0.12 }], {
