@@ -1,6 +1,12 @@
 import type { Frame } from '../../src/core/types.ts';
 import { pointerAt } from '../../src/platform/memory.ts';
-import { isAddress, Unsound, type Doubt, type PythonObjects } from './objects.ts';
+import {
+  isAddress,
+  Unsound,
+  type Doubt,
+  type PythonObjects,
+  type TargetMemory,
+} from './objects.ts';
 import type { ThreadIds } from './thread-ids.ts';
 
 /** Longer lists are not lists: Linux allows some 32 000 threads, and CPython services have tens. */
@@ -167,6 +173,12 @@ export class ThreadStates {
     this.#objects.memory.readInto(this.#word, address);
     return pointerAt(this.#word, 0);
   }
+}
+
+/** The thread (as the target's own namespace numbers it) that `threading.get_ident()` names: the address of its `struct pthread`. */
+export function threadOfIdent(memory: TargetMemory, ident: number): number | null {
+  const inner = memory.i32(ident + PTHREAD_TID);
+  return inner > 0 ? inner : null;
 }
 
 /** Notes an element of a list; throws when it cannot be one or was met before. */

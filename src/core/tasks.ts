@@ -70,6 +70,27 @@ export interface TaskView {
   readonly loop: string;
 }
 
+/** A loop that tasks belong to. */
+export interface TaskLoop {
+  readonly id: string;
+  /** Name of its type: `_UnixSelectorEventLoop`, `Loop` of uvloop. */
+  readonly type: string;
+  /** The thread that runs it; null where that could not be told. */
+  readonly tid: number | null;
+}
+
+/** All tasks of one process at about one moment. */
+export interface TasksLook {
+  readonly tasks: readonly TaskView[];
+  readonly loops: readonly TaskLoop[];
+  /** Tasks that were there, those left out included. */
+  readonly total: number;
+  /** Tasks that did not hold still, or could not be believed, in any of the tries: none of them is among `tasks`. */
+  readonly unread: number;
+  /** Readings that were thrown away and done again. */
+  readonly retries: number;
+}
+
 /** Tasks of one coroutine that are suspended in one place for one kind of thing. */
 export interface TaskGroup {
   readonly coroutine: string;

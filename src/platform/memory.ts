@@ -47,6 +47,9 @@ export class ProcessMemory {
   readonly #cache: MemoryCache;
   /** Larger pieces than pages; null: not all of it is mapped, so its pages are read one by one. */
   readonly #chunks = new Map<number, Buffer | null>();
+  /** The piece that was used last: objects lie side by side, and a walk reads a word at a time. */
+  #last: Buffer | null = null;
+  #lastBase = -1;
 
   /** Opens `/proc/<pid>/mem` for reading. Throws the errno error (EACCES, ENOENT, EPERM) as Node does. */
   constructor(pid: number, cache: MemoryCache = { chunk: PAGE, chunks: PAGE_LIMIT }) {
@@ -89,10 +92,14 @@ export class ProcessMemory {
   forget(): void {
     this.#pages.clear();
     this.#chunks.clear();
+    this.#lastBase = -1;
   }
 
   pointer(address: number): number {
-    return pointerAt(this.view(address, 8), 0);
+    const at = this.#find(address, 8);
+    return at < 0 || this.#last === null
+      ? pointerAt(this.view(address, 8), 0)
+      : pointerAt(this.#last, at);
   }
   u8(address: number): number {
     return this.view(address, 1).readUInt8(0);
@@ -104,7 +111,10 @@ export class ProcessMemory {
     return this.view(address, 2).readUInt16LE(0);
   }
   u32(address: number): number {
-    return this.view(address, 4).readUInt32LE(0);
+    const at = this.#find(address, 4);
+    return at < 0 || this.#last === null
+      ? this.view(address, 4).readUInt32LE(0)
+      : this.#last.readUInt32LE(at);
   }
   i32(address: number): number {
     return this.view(address, 4).readInt32LE(0);
@@ -136,6 +146,18 @@ export class ProcessMemory {
     closeSync(this.#fd);
     this.#fd = -1;
     this.forget();
+  }
+
+  /** Where in `#last` the address is; −1 where it cannot be had in one piece. */
+  #find(address: number, length: number): number {
+    const size = this.#cache.chunk;
+    const offset = address % size;
+    const base = address - offset;
+    if (base !== this.#lastBase) {
+      this.#last = size > PAGE ? this.#chunk(base) : this.#page(base);
+      this.#lastBase = base;
+    }
+    return this.#last === null || offset + length > size ? -1 : offset;
   }
 
   #page(base: number): Buffer {

@@ -1,0 +1,148 @@
+import type { TaskView } from '../../src/core/tasks.ts';
+import { MemoryError } from '../../src/platform/memory.ts';
+import { PythonAttributes } from './attributes.ts';
+import { CodeObjects } from './code-objects.ts';
+import { type AwaitChain, Coroutines } from './coroutines.ts';
+import { type PythonObjects, Unsound } from './objects.ts';
+import { type TaskFields, TaskObjects } from './task-objects.ts';
+import { TaskParents } from './task-parents.ts';
+import { TaskWaits, addressText } from './task-waits.ts';
+import { PythonValues } from './values.ts';
+import { Witness } from './witness.ts';
+
+/** What was read of one task, before it is known whether it held still. */
+export interface TaskDraft {
+  readonly address: number;
+  readonly witness: Witness;
+  /** Null when it is over. */
+  readonly view: Omit<TaskView, 'parents'> | null;
+  /** Addresses. */
+  readonly parents: readonly number[];
+  readonly loop: number;
+}
+
+/** The members of the sets in which asyncio keeps its tasks. */
+interface TaskMembers {
+  readonly tasks: number[];
+  visited: number;
+  /** Tasks that are not asyncio's own (of a library, or written in Python), whose fields lie elsewhere. */
+  foreign: number;
+}
+
+/** Reads tasks by one memory, without knowing whether they move meanwhile. Methods throw Unsound or MemoryError unless they say so. */
+export class TaskDrafts {
+  readonly values: PythonValues;
+  readonly #attributes: PythonAttributes;
+  readonly #codes: CodeObjects;
+  readonly #coroutines: Coroutines;
+  readonly #objects: TaskObjects;
+  readonly #parents: TaskParents;
+  readonly #waits: TaskWaits;
+
+  constructor(objects: PythonObjects) {
+    this.values = new PythonValues(objects);
+    this.#attributes = new PythonAttributes(this.values);
+    this.#codes = new CodeObjects(objects);
+    this.#coroutines = new Coroutines(this.values, this.#codes);
+    this.#objects = new TaskObjects(this.values);
+    this.#parents = new TaskParents(this.#attributes, this.#objects);
+    this.#waits = new TaskWaits({
+      attributes: this.#attributes,
+      coroutines: this.#coroutines,
+      objects: this.#objects,
+      callbackNames: (future) =>
+        [...this.#objects.callbacks(future)].map((one) => this.#waits.functionName(one)),
+    });
+  }
+
+  /** What is read from here on is read anew. */
+  begin(): void {
+    this.values.forget();
+    this.#codes.begin();
+    this.#parents.begin();
+  }
+
+  /** The sets that hold the tasks of all loops; null before asyncio was imported. */
+  sets(): readonly number[] | null {
+    const task = this.#attributes.global('asyncio.tasks', '_CTask');
+    const future = this.#attributes.global('asyncio.futures', '_CFuture');
+    if (task === null || future === null) return null;
+    this.#objects.begin({ task, future });
+    const { minor } = this.values.objects.table;
+    const names = minor >= 12 ? ['_scheduled_tasks', '_eager_tasks'] : ['_all_tasks'];
+    const sets: number[] = [];
+    for (const name of names) {
+      const set = this.#attributes.global('asyncio.tasks', name);
+      if (set === null) continue;
+      const isPlain = this.values.typeOf(set).name === 'set';
+      const data = isPlain ? set : this.#attributes.get(set, 'data');
+      if (data !== null) sets.push(data);
+    }
+    return sets.length === 0 ? null : sets;
+  }
+
+  /** An int in an object's `__dict__`; null where it has none of this name. */
+  number(object: number, name: string): number | null {
+    const value = this.#attributes.get(object, name);
+    return value === null || value === this.values.objects.symbols.none
+      ? null
+      : this.values.int(value);
+  }
+
+  /** What sets of tasks have, weak or not. */
+  members(sets: readonly number[]): TaskMembers {
+    const { memory, symbols, table } = this.values.objects;
+    const members: TaskMembers = { tasks: [], visited: 0, foreign: 0 };
+    for (const element of sets.flatMap((set) => [...this.values.elements(set)])) {
+      const isWeak = this.values.typeOf(element).name.startsWith('weak');
+      const task = isWeak ? memory.pointer(element + table.callable.weakReference) : element;
+      members.visited++;
+      if (this.#objects.kind(task) === 'task') members.tasks.push(task);
+      else if (task !== symbols.none) members.foreign++;
+    }
+    return members;
+  }
+
+  /** One task as it seems to be; null when it makes no sense. Does not throw. */
+  draft(address: number): TaskDraft | null {
+    return attempt(() => {
+      const witness = new Witness(this.values.objects.memory);
+      const fields = this.#objects.fields(address, witness);
+      const base = { address, witness, loop: fields.loop };
+      if (fields.isDone) return { ...base, view: null, parents: [] };
+      const chain = this.#coroutines.chain(fields.coroutine, witness);
+      const parents = attempt(() => this.#parents.of(address)) ?? [];
+      return { ...base, view: this.#view(address, fields, chain), parents };
+    });
+  }
+
+  #view(address: number, fields: TaskFields, chain: AwaitChain): Omit<TaskView, 'parents'> {
+    const isWaiting = fields.waiter !== 0 && !this.#objects.isDone(fields.waiter);
+    const suspended = isWaiting ? 'waiting' : 'ready';
+    const state = chain.state === 'running' || chain.state === 'new' ? chain.state : suspended;
+    const wait = state === 'waiting' ? this.#waits.wait(chain, fields.waiter) : null;
+    const [outermost] = chain.frames;
+    return {
+      id: addressText(address),
+      name: fields.name,
+      coroutine: outermost?.function ?? this.values.typeOf(fields.coroutine).name,
+      state,
+      frames: chain.frames
+        .map(({ function: name, file, line }) => ({ function: name, file, line }))
+        .toReversed(),
+      wait: wait === null ? null : { ...wait, tasks: [] },
+      holds: attempt(() => this.#waits.holds(chain)) ?? [],
+      loop: addressText(fields.loop),
+    };
+  }
+}
+
+/** What a reading gives, or null for one that was not sound. */
+export function attempt<T>(reading: () => T): T | null {
+  try {
+    return reading();
+  } catch (error) {
+    if (error instanceof Unsound || error instanceof MemoryError) return null;
+    throw error;
+  }
+}

@@ -1,0 +1,172 @@
+import type { TasksLook, TaskLoop, TaskView } from '../../src/core/tasks.ts';
+import { ProcessMemory, WALKING } from '../../src/platform/memory.ts';
+import { PythonObjects, Unsound, isAddress } from './objects.ts';
+import type { PythonReader } from './reader.ts';
+import { type TaskDraft, TaskDrafts, attempt } from './task-drafts.ts';
+import { addressText } from './task-waits.ts';
+import { ThreadIds } from './thread-ids.ts';
+import { threadOfIdent } from './thread-states.ts';
+
+/** Tasks read in one look; more are counted and not read (a leak of a million is as clear from the first ones). */
+const TASK_LIMIT = 100_000;
+/** Tries to see a task hold still that moved while all were read: half a millisecond each, some in a thousand miss each. */
+const TRIES = 8;
+/** Milliseconds for all such tries in one look: a loop on which ten thousand tasks move is not read whole. */
+const RETRY_BUDGET_MS = 400;
+/** Tries to read the set of tasks while tasks are being added and removed. */
+const SET_TRIES = 8;
+
+interface ListedTasks {
+  readonly addresses: readonly number[];
+  readonly foreign: number;
+  readonly retries: number;
+}
+
+/**
+ * Reads the asyncio tasks of a process from outside: nothing is stopped. All are read from large pieces of memory, then each is compared
+ * with what is there now; what moved is read again on its own, from small pieces, and what never holds still is counted.
+ */
+export class TaskReader {
+  readonly #memories: readonly ProcessMemory[];
+  readonly #wide: TaskDrafts;
+  readonly #narrow: TaskDrafts;
+  readonly #ids: ThreadIds;
+
+  /** Over an opened process, with memories of its own. Throws the errno error where those may not be opened. */
+  constructor(reader: PythonReader) {
+    const { table, symbols } = reader.objects;
+    const wide = new ProcessMemory(reader.pid, WALKING);
+    const narrow = new ProcessMemory(reader.pid);
+    this.#ids = new ThreadIds(reader.pid);
+    this.#memories = [wide, narrow];
+    this.#wide = new TaskDrafts(new PythonObjects(wide, table, symbols));
+    this.#narrow = new TaskDrafts(new PythonObjects(narrow, table, symbols));
+  }
+
+  close(): void {
+    for (const memory of this.#memories) memory.close();
+  }
+
+  /** How many tasks the process says it has, those that are done and not yet forgotten included; null without asyncio, or unreadable. */
+  count(): number | null {
+    this.#narrow.begin();
+    return attempt(() => {
+      const sets = this.#narrow.sets();
+      return sets === null
+        ? null
+        : sets.reduce((sum, set) => sum + this.#narrow.values.size(set), 0);
+    });
+  }
+
+  /**
+   * All tasks that are not done; null in a process that has not imported asyncio. Throws Unsound or MemoryError when not even their list
+   * can be read.
+   */
+  look(): TasksLook | null {
+    const listed = this.#list();
+    if (listed === null) return null;
+    const addresses = listed.addresses.slice(0, TASK_LIMIT);
+    const sound: TaskDraft[] = [];
+    const moved: number[] = [];
+    this.#wide.begin();
+    this.#wide.sets();
+    for (const address of addresses) {
+      const draft = this.#wide.draft(address);
+      if (draft !== null && isStill(draft)) sound.push(draft);
+      else moved.push(address);
+    }
+    const again = this.#again(moved);
+    sound.push(...again.sound);
+    const alive = sound.filter(({ view }) => view !== null);
+    const unread =
+      addresses.length - sound.length + listed.foreign + listed.addresses.length - addresses.length;
+    return {
+      tasks: finished(alive),
+      loops: this.#loops(alive),
+      total: alive.length + unread,
+      unread,
+      retries: listed.retries + again.retries,
+    };
+  }
+
+  /** The tasks that moved, each on its own until it holds still or the time is up. */
+  #again(addresses: readonly number[]): { sound: readonly TaskDraft[]; retries: number } {
+    const sound: TaskDraft[] = [];
+    const until = performance.now() + RETRY_BUDGET_MS;
+    let retries = 0;
+    this.#narrow.begin();
+    if (addresses.length > 0) attempt(() => this.#narrow.sets());
+    for (const address of addresses) {
+      for (let attempts = 0; attempts < TRIES && performance.now() < until; attempts++) {
+        retries++;
+        this.#narrow.begin();
+        const draft = this.#narrow.draft(address);
+        if (draft === null || !isStill(draft)) continue;
+        sound.push(draft);
+        break;
+      }
+    }
+    return { sound, retries };
+  }
+
+  /** The addresses of the tasks, from sets that were the same before and after. */
+  #list(): ListedTasks | null {
+    let best: ListedTasks | null = null;
+    for (let retries = 0; retries < SET_TRIES; retries++) {
+      this.#wide.begin();
+      const sets = attempt(() => ({ found: this.#wide.sets() }));
+      if (sets === null) continue;
+      const { found } = sets;
+      if (found === null) return null;
+      const members = attempt(() => this.#wide.members(found));
+      if (members === null) continue;
+      best = { addresses: [...new Set(members.tasks)], foreign: members.foreign, retries };
+      this.#wide.begin();
+      const after = attempt(() => found.map((set) => this.#wide.values.size(set)));
+      if (after?.reduce((sum, size) => sum + size, 0) === members.visited) return best;
+    }
+    if (best === null) throw new Unsound('moved');
+    return best;
+  }
+
+  #loops(drafts: readonly TaskDraft[]): readonly TaskLoop[] {
+    const addresses = [...new Set(drafts.map(({ loop }) => loop))].filter((at) => isAddress(at));
+    return addresses.map((loop) => {
+      const type = attempt(() => this.#wide.values.typeOf(loop).name) ?? 'unknown';
+      const name = type.slice(type.lastIndexOf('.') + 1);
+      return { id: addressText(loop), type: name, tid: this.#threadOf(loop) };
+    });
+  }
+
+  /** The thread that runs a loop of asyncio's own, by the `_thread_id` that it keeps while it runs; uvloop's is out of sight. */
+  #threadOf(loop: number): number | null {
+    const inner = attempt(() => {
+      const ident = this.#wide.number(loop, '_thread_id');
+      return ident === null ? null : threadOfIdent(this.#wide.values.objects.memory, ident);
+    });
+    return inner === null ? null : this.#ids.toOurs(inner);
+  }
+}
+
+function isStill({ witness }: TaskDraft): boolean {
+  return attempt(() => witness.holds()) === true;
+}
+
+/** With parents named, and each wait with the tasks that must end first. */
+function finished(drafts: readonly TaskDraft[]): readonly TaskView[] {
+  const known = new Set(drafts.map(({ address }) => address));
+  const children = new Map<number, string[]>();
+  for (const { address, parents } of drafts) {
+    for (const parent of parents) {
+      const list = children.get(parent) ?? [];
+      children.set(parent, list);
+      list.push(addressText(address));
+    }
+  }
+  return drafts.flatMap(({ address, view, parents }) => {
+    if (view === null) return [];
+    const wait = view.wait === null ? null : { ...view.wait, tasks: children.get(address) ?? [] };
+    const ids = parents.filter((parent) => known.has(parent)).map((parent) => addressText(parent));
+    return [{ ...view, wait, parents: ids }];
+  });
+}
