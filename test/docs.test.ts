@@ -13,6 +13,7 @@ import { flagsOf, parseCommandLine } from '../src/commands/command-line/command-
 import { everyVerb, VERBS, verbBelow } from '../src/commands/registry.ts';
 import { attachHelp } from '../src/commands/attach/help.ts';
 import { parseRunOptions, runUsage } from '../src/commands/run/options.ts';
+import { parseProfileOptions, profileUsage } from '../src/commands/profile/options.ts';
 import { HELP } from '../src/commands/command-line/help.ts';
 import { reproNewUsage } from '../src/commands/repro/new/usage.ts';
 import { reproRunUsage } from '../src/commands/repro/run/usage.ts';
@@ -45,6 +46,7 @@ const helps = [
   reproUsage.help,
   reproNewUsage.help,
   reproRunUsage.help,
+  profileUsage.help,
 ].map((text) => ({ path: 'help', text }));
 const shown = [...all.flatMap(examples), ...helps.flatMap(helpExamples)];
 
@@ -87,6 +89,7 @@ describe('examples', () => {
       else if (name === 'load' && positionals[0] === 'merge')
         expect(positionals.length).toBeGreaterThan(1);
       else if (name === 'load') parseLoadOptions(values, positionals, { env: {} });
+      else if (name === 'profile') parseProfileOptions(values, positionals);
       else if (name === 'doctor') chooseDoctorTarget(values, positionals);
       else if (name === 'cleanup') chooseCleanupTarget(values, positionals);
       else if (name === 'clean') chooseCleanRule(values);
@@ -114,6 +117,7 @@ describe('flags', () => {
       'docs/load.md',
       'docs/jaeger.md',
       'docs/doctor.md',
+      'docs/profile.md',
       'docs/cleanup.md',
       'docs/ls.md',
       'docs/clean.md',

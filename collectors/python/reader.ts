@@ -148,6 +148,31 @@ export class PythonReader implements FrameSource {
     return this.#read(state.found, (list) => this.#named(list));
   }
 
+  /** The thread states there are, the main thread's last; empty when they cannot be listed. For {@link sampledState}. */
+  states(): readonly ThreadState[] {
+    return this.#list();
+  }
+
+  /** The frames of a state that was listed before, as {@link sampledStack}; none when it runs no Python code, `gone` when it ended. */
+  sampledState(state: ThreadState): readonly Frame[] | 'gone' | null {
+    const isThere = this.#attempt(() => ({ still: this.#states.isStill(state) })) ?? this.#reject();
+    if (isThere === null) return null;
+    return isThere.still ? this.#read(state, (list) => this.#named(list)) : 'gone';
+  }
+
+  /** Which of the states holds its interpreter's lock; null when none does, or it cannot be read. */
+  gilHolder(states: readonly ThreadState[]): ThreadState | null {
+    const asked = new Set<number>();
+    for (const { interpreter } of states) {
+      if (asked.has(interpreter)) continue;
+      asked.add(interpreter);
+      const address = this.#once(() => this.#states.gilHolder(interpreter)) ?? 0;
+      const holder = states.find((state) => state.address === address);
+      if (holder !== undefined) return holder;
+    }
+    return null;
+  }
+
   /** The threads that run a stock asyncio loop, in a turn or between two. */
   loopThreads(): readonly LoopThread[] {
     const loops: LoopThread[] = [];

@@ -136,22 +136,32 @@ export class ThreadStates {
 
   /** Whether the thread holds the lock that lets it run bytecode. */
   holdsGil(state: ThreadState): boolean {
+    return this.gilHolder(state.interpreter) === state.address;
+  }
+
+  /** The address of the state that holds an interpreter's lock; 0 when none does. */
+  gilHolder(interpreter: number): number {
     const { gil } = this.#objects.table;
     const base =
       gil.pointer === null
         ? this.#objects.symbols.runtime
-        : this.#pointer(state.interpreter + gil.pointer);
+        : this.#pointer(interpreter + gil.pointer);
     this.#objects.memory.readInto(this.#gil, base + gil.lastHolder);
     const isLocked = this.#gil.readInt32LE(gil.locked - gil.lastHolder) === 1;
-    return isLocked && pointerAt(this.#gil, 0) === state.address;
+    return isLocked ? pointerAt(this.#gil, 0) : 0;
   }
 
-  #isLive({ address, interpreter, tid }: ThreadState): boolean {
+  /** Whether a state that was listed before is that thread's still, and in its interpreter's list. */
+  isStill({ address, interpreter, tid }: ThreadState): boolean {
     const { thread, interpreter: offsets } = this.#objects.table;
     if (this.#readHeader(address, interpreter) !== tid) return false;
     const previous = pointerAt(this.#header, thread.previous);
     const link = previous === 0 ? interpreter + offsets.threadsHead : previous + thread.next;
-    return this.#pointer(link) === address && this.topFrame(address) !== 0;
+    return this.#pointer(link) === address;
+  }
+
+  #isLive(state: ThreadState): boolean {
+    return this.isStill(state) && this.topFrame(state.address) !== 0;
   }
 
   /** Reads a thread state and gives its id; null when no live thread has it, or none yet (the state is being made). */

@@ -51,6 +51,11 @@ export const VERBS: readonly Verb[] = [
     command: async () => (await import('./recordings/hypotheses.ts')).hypothesesCommand,
   },
   {
+    name: 'profile',
+    usage: async () => (await import('./profile/options.ts')).profileUsage,
+    command: async () => (await import('./profile/profile.ts')).profileCommand,
+  },
+  {
     name: 'ls',
     usage: async () => (await import('./recordings/ls-options.ts')).lsUsage,
     command: async () => (await import('./recordings/ls.ts')).lsCommand,

@@ -9,6 +9,7 @@ Verbs:
   run -- <command>   Start a command and watch it from its first moment on
   load <url>         Send load to an OpenAI-compatible server and measure it
   show <recording>   Print the report of a recording again
+  profile <pid>      Say where a process spends its time, by function
   ls [folder]        List recordings
   clean [folder]     Remove old recordings
   hypotheses <rec.>  Weigh rival explanations of a finding

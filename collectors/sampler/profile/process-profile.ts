@@ -1,0 +1,231 @@
+import type { ProfileMode } from '../../../src/core/profile.ts';
+import { monotonicNow } from '../../../src/core/clock.ts';
+import type { Frame, Seconds } from '../../../src/core/types.ts';
+import { readStat } from '../../../src/platform/proc.ts';
+import { hasEnded } from '../../../src/platform/proc-parse.ts';
+import type { PythonReader } from '../../python/reader.ts';
+import type { ThreadState } from '../../python/thread-states.ts';
+import { threadName } from '../thread-name.ts';
+import type { ThreadFacts } from './messages.ts';
+import type { StackInterner } from './stack-interner.ts';
+import { type Activity, ThreadActivity } from './thread-activity.ts';
+
+/** The threads of one Python process, looked at in one round after the other. */
+
+/** Threads that have begun or ended are seen so soon, or later where listing them takes more than this share of the time. */
+const LIST_EVERY: Seconds = 0.1;
+const LIST_FACTOR = 200;
+
+/** A thread with the run it is in. */
+interface Watched {
+  readonly facts: Omit<ThreadFacts, 'onCpu' | 'runQueueWait'>;
+  readonly activity: ThreadActivity;
+  readonly cpuBefore: Seconds | null;
+  readonly waitBefore: Seconds | null;
+  /** A thread may have several, one an interpreter: the one that runs code is the one to look at. */
+  states: ThreadState[];
+  /** The stack found last, and in which round; -1: none. */
+  stack: number;
+  round: number;
+  from: Seconds;
+  to: Seconds;
+  count: number;
+  weight: Seconds;
+}
+
+/** What is put to the innermost frames of a thread: the tasks that wait for the one that runs there. */
+export type JoinTasks = (tid: number, frames: readonly Frame[]) => readonly Frame[];
+
+export interface ProcessParts {
+  readonly pid: number;
+  readonly startTicks: number;
+  readonly reader: PythonReader;
+  readonly mode: ProfileMode;
+  readonly stacks: StackInterner;
+  readonly nextThread: () => number;
+  readonly emit: (run: readonly number[]) => void;
+  readonly joinTasks: JoinTasks | null;
+}
+
+export class ProcessProfile {
+  samples = 0;
+  withoutCode = 0;
+  readonly #parts: ProcessParts;
+  readonly #threads = new Map<number, Watched>();
+  #ended: ThreadFacts[] = [];
+  #states: readonly ThreadState[] = [];
+  #listAt: Seconds = 0;
+
+  constructor(parts: ProcessParts) {
+    this.#parts = parts;
+  }
+
+  get pid(): number {
+    return this.#parts.pid;
+  }
+
+  get errors(): Readonly<Record<string, number>> {
+    return this.#parts.reader.counters.rejected;
+  }
+
+  get partial(): number {
+    return this.#parts.reader.counters.partial;
+  }
+
+  isGone(): boolean {
+    const stat = readStat(this.#parts.pid);
+    return stat === null || stat.startTicks !== this.#parts.startTicks || hasEnded(stat);
+  }
+
+  /** Looks at all threads; each look stands for `weight`. */
+  look(round: number, at: Seconds, weight: Seconds): void {
+    if (at >= this.#listAt) this.#list(at);
+    if (this.#parts.mode === 'gil') {
+      this.#lookAtHolder(round, at, weight);
+      return;
+    }
+    for (const thread of this.#threads.values()) {
+      const activity = thread.activity.look();
+      if (activity === 'gone') this.#forget(thread);
+      else if (this.#parts.mode === 'wall' || activity === 'running')
+        this.#note(thread, this.#stackOf(thread, activity, round), { round, at, weight });
+    }
+  }
+
+  /** Hands over what is known of the threads, and the runs that they are in. */
+  *flush(): Iterable<ThreadFacts> {
+    yield* this.#ended;
+    this.#ended = [];
+    for (const thread of this.#threads.values()) {
+      this.#endRun(thread);
+      thread.activity.refresh();
+      yield factsOf(thread);
+    }
+  }
+
+  close(): void {
+    for (const { activity } of this.#threads.values()) activity.close();
+    this.#threads.clear();
+    this.#parts.reader.close();
+  }
+
+  #lookAtHolder(round: number, at: Seconds, weight: Seconds): void {
+    const holder = this.#parts.reader.gilHolder(this.#states);
+    const thread = holder === null ? undefined : this.#threads.get(holder.tid);
+    if (holder === null || thread === undefined) return;
+    this.#note(thread, this.#read(thread, [holder]), { round, at, weight });
+  }
+
+  /** The stack's number; -1 where it could not be read, -2 where it runs no Python code. */
+  #stackOf(thread: Watched, activity: Activity, round: number): number {
+    if (activity === 'unchanged' && thread.round === round - 1 && thread.stack !== -1)
+      return thread.stack;
+    return this.#read(thread, thread.states);
+  }
+
+  #read(thread: Watched, states: readonly ThreadState[]): number {
+    for (const state of states) {
+      const frames = this.#parts.reader.sampledState(state);
+      if (frames === null) return UNREAD;
+      if (frames === 'gone') this.#listAt = 0;
+      else if (frames.length > 0) {
+        const joined = this.#parts.joinTasks?.(thread.facts.tid, frames) ?? frames;
+        return this.#parts.stacks.idOf(joined);
+      }
+    }
+    return WITHOUT_CODE;
+  }
+
+  #note(
+    thread: Watched,
+    stack: number,
+    { round, at, weight }: { round: number; at: Seconds; weight: Seconds },
+  ): void {
+    if (thread.stack !== stack || thread.round !== round - 1) {
+      this.#endRun(thread);
+      thread.stack = stack;
+      thread.from = at - weight;
+    }
+    thread.round = round;
+    if (stack === WITHOUT_CODE) this.withoutCode++;
+    if (stack < 0) return;
+    this.samples++;
+    thread.to = at;
+    thread.count++;
+    thread.weight += weight;
+  }
+
+  #endRun(thread: Watched): void {
+    if (thread.count > 0) {
+      const { facts, stack, from, to, count, weight } = thread;
+      this.#parts.emit([facts.index, stack, from, to, count, weight]);
+    }
+    thread.from = thread.to;
+    thread.count = 0;
+    thread.weight = 0;
+  }
+
+  #list(at: Seconds): void {
+    const states = this.#parts.reader.states();
+    if (states.length > 0) this.#states = states;
+    const byThread = new Map<number, ThreadState[]>();
+    for (const state of states) {
+      const known = byThread.get(state.tid);
+      if (known === undefined) byThread.set(state.tid, [state]);
+      else known.push(state);
+    }
+    // The main thread, whose state is the last of the list, first.
+    for (const [tid, found] of [...byThread].toReversed()) {
+      const thread = this.#threads.get(tid) ?? this.#admit(tid);
+      if (thread !== null) thread.states = found;
+    }
+    const took = monotonicNow() - at;
+    this.#listAt = at + Math.max(LIST_EVERY, took * LIST_FACTOR);
+  }
+
+  #admit(tid: number): Watched | null {
+    const { pid, nextThread } = this.#parts;
+    let activity: ThreadActivity;
+    try {
+      activity = new ThreadActivity(pid, tid);
+    } catch {
+      return null; // It ended between being listed and being opened.
+    }
+    activity.refresh();
+    const thread: Watched = {
+      facts: { index: nextThread(), pid, tid, name: threadName(pid, tid) },
+      activity,
+      cpuBefore: activity.onCpu,
+      waitBefore: activity.runQueueWait,
+      states: [],
+      stack: UNREAD,
+      round: -2,
+      from: 0,
+      to: 0,
+      count: 0,
+      weight: 0,
+    };
+    this.#threads.set(tid, thread);
+    return thread;
+  }
+
+  #forget(thread: Watched): void {
+    this.#endRun(thread);
+    this.#ended.push(factsOf(thread));
+    thread.activity.close();
+    this.#threads.delete(thread.facts.tid);
+  }
+}
+
+const UNREAD = -1;
+const WITHOUT_CODE = -2;
+
+function factsOf({ facts, activity, cpuBefore, waitBefore }: Watched): ThreadFacts {
+  const since = (now: Seconds | null, before: Seconds | null): Seconds | null =>
+    now === null || before === null ? null : now - before;
+  return {
+    ...facts,
+    onCpu: since(activity.onCpu, cpuBefore),
+    runQueueWait: since(activity.runQueueWait, waitBefore),
+  };
+}

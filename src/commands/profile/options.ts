@@ -1,0 +1,173 @@
+import { usageError } from '../../core/errors.ts';
+import { parsePid } from '../../core/pid.ts';
+import { PROFILE_MODES, type ProfileMode } from '../../core/profile.ts';
+import type { Ratio, Seconds } from '../../core/types.ts';
+import {
+  COMMON_OPTIONS,
+  type OptionTable,
+  type OptionValues,
+  type Usage,
+} from '../command-line/command.ts';
+import { invalidValue, parseChoice, parseCount, parseDuration } from '../command-line/parse.ts';
+import { profileHelp } from './help.ts';
+
+/** How long a profile takes unless told otherwise: a thousand looks. */
+const DEFAULT_DURATION: Seconds = 10;
+const DURATION_BOUNDS = { least: 0.1, most: 86_400 } as const;
+/** Looks a second: what other profilers take, and costs 1 % of a core for a thread that runs. */
+const DEFAULT_RATE = 100;
+/** More than a thousand a second read the stack of a busy thread for a tenth of the time. */
+const RATE_BOUNDS = { least: 1, most: 1000 } as const;
+/** Cores; in percent on the command line. */
+const DEFAULT_OVERHEAD: Ratio = 0.03;
+const OVERHEAD_BOUNDS = { least: 0.1, most: 100 } as const;
+const DEFAULT_TOP = 15;
+const TOP_BOUNDS = { least: 1, most: 1000 } as const;
+
+const OPTIONS = {
+  pid: { type: 'string', short: 'p' },
+  match: { type: 'string' },
+  subprocesses: { type: 'boolean' },
+  duration: { type: 'string', short: 'd' },
+  mode: { type: 'string', short: 'm' },
+  rate: { type: 'string', short: 'r' },
+  'max-overhead': { type: 'string' },
+  top: { type: 'string', short: 'n' },
+  format: { type: 'string', short: 'f' },
+  json: { type: 'boolean' },
+  output: { type: 'string', short: 'o' },
+  ...COMMON_OPTIONS,
+} as const satisfies OptionTable;
+
+/** What a profile can be written as. */
+const FORMATS = ['text', 'json', 'pprof', 'speedscope', 'collapsed', 'chrome'] as const;
+export type ProfileFormat = (typeof FORMATS)[number];
+
+/** What a file's name says of its format; the first that fits. */
+const ENDINGS: readonly (readonly [RegExp, ProfileFormat])[] = [
+  [/\.(?:pprof|pb|prof)(?:\.gz)?$/, 'pprof'],
+  [/\.(?:chrome|trace)\.json$/, 'chrome'],
+  [/\.speedscope(?:\.json)?$/, 'speedscope'],
+  [/\.(?:folded|collapsed)(?:\.txt)?$/, 'collapsed'],
+  [/\.json$/, 'json'],
+  [/\.txt$/, 'text'],
+];
+
+/** `trace profile` as its help shows it. */
+export const profileUsage: Usage = {
+  name: 'profile',
+  summary: 'Say where a process spends its time, by function',
+  help: profileHelp,
+  options: OPTIONS,
+  completes: {
+    argument: 'process',
+    values: { pid: 'process', output: 'file', mode: PROFILE_MODES, format: FORMATS },
+  },
+};
+
+/** One `trace profile`, decided. */
+export interface ProfileOptions {
+  readonly target:
+    | { readonly by: 'pid'; readonly pid: number }
+    | { readonly by: 'match'; readonly pattern: string };
+  readonly subprocesses: boolean;
+  /** Null: until Ctrl-C or the end of the target. */
+  readonly duration: Seconds | null;
+  readonly mode: ProfileMode;
+  /** Looks a second. */
+  readonly rate: number;
+  readonly maxOverhead: Ratio;
+  readonly top: number;
+  readonly format: ProfileFormat;
+  /** Null: the terminal gets the result; `-` is the same, with a format that is no text too. */
+  readonly output: string | null;
+  readonly quiet: boolean;
+  readonly noColor: boolean;
+}
+
+/** The options of one run, or a usage error. */
+export function parseProfileOptions(
+  values: OptionValues,
+  positionals: readonly string[],
+): ProfileOptions {
+  const text = (name: string): string | undefined => {
+    const value = values[name];
+    return typeof value === 'string' ? value : undefined;
+  };
+  const rate = text('rate');
+  const top = text('top');
+  const output = text('output') ?? null;
+  return {
+    target: chooseTarget(positionals, text('pid'), text('match')),
+    subprocesses: values['subprocesses'] === true,
+    duration: chooseDuration(text('duration')),
+    mode: parseChoice(text('mode') ?? 'cpu', PROFILE_MODES, '-m, --mode'),
+    rate:
+      rate === undefined
+        ? DEFAULT_RATE
+        : parseCount(rate.replace(/ ?hz$/i, ''), { flag: '-r, --rate', ...RATE_BOUNDS }),
+    maxOverhead: chooseOverhead(text('max-overhead')),
+    top: top === undefined ? DEFAULT_TOP : parseCount(top, { flag: '-n, --top', ...TOP_BOUNDS }),
+    format: chooseFormat(values, output),
+    output: output === '-' ? null : output,
+    quiet: values['quiet'] === true,
+    noColor: values['no-color'] === true,
+  };
+}
+
+function chooseTarget(
+  positionals: readonly string[],
+  flag: string | undefined,
+  pattern: string | undefined,
+): ProfileOptions['target'] {
+  const words = [...positionals, ...(flag === undefined ? [] : [flag])];
+  const pids = new Set(words.map(parsePid));
+  const [pid, another] = pids;
+  if (another !== undefined)
+    throw usageError(
+      `one process at a time, got pids ${[...pids].join(', ')}`,
+      'With --subprocesses those that it started are profiled too.',
+    );
+  if (pid !== undefined && pattern !== undefined)
+    throw usageError(`pid ${pid} and --match contradict each other`, 'Give one of them.');
+  if (pid !== undefined) return { by: 'pid', pid };
+  if (pattern !== undefined && pattern !== '') return { by: 'match', pattern };
+  throw usageError('no process named', 'trace profile <pid>; trace attach lists what there is');
+}
+
+function chooseDuration(text: string | undefined): Seconds | null {
+  if (text === undefined) return DEFAULT_DURATION;
+  if (text === '0' || text === 'inf') return null;
+  return parseDuration(text, { flag: '-d, --duration', bare: 's', ...DURATION_BOUNDS });
+}
+
+/** `3`, `3%`, `0.5 %`: percent of a core. */
+function chooseOverhead(text: string | undefined): Ratio {
+  if (text === undefined) return DEFAULT_OVERHEAD;
+  const match = /^(\d{1,3}(?:\.\d{1,3})?|\.\d{1,3}) ?%?$/.exec(text.trim());
+  const percent = Number(match?.[1] ?? Number.NaN);
+  const { least, most } = OVERHEAD_BOUNDS;
+  if (!(percent >= least && percent <= most))
+    throw invalidValue('--max-overhead', text, `a share of a core from ${least}% to ${most}%`);
+  return percent / 100;
+}
+
+/** What was asked for by name, else what the file's name says, else the table. */
+function chooseFormat(values: OptionValues, output: string | null): ProfileFormat {
+  const named = values['format'];
+  const format =
+    typeof named === 'string' ? parseChoice(named, FORMATS, '-f, --format') : undefined;
+  if (values['json'] === true) {
+    if (format !== undefined && format !== 'json')
+      throw usageError(`--json and --format ${format} contradict each other`, 'Give one of them.');
+    return 'json';
+  }
+  if (format !== undefined) return format;
+  if (output === null || output === '-') return 'text';
+  const known = ENDINGS.find(([ending]) => ending.test(output))?.[1];
+  if (known !== undefined) return known;
+  throw usageError(
+    `the name of the output file does not tell its format`,
+    `End it in .pprof, .speedscope.json, .collapsed, .chrome.json, .json or .txt, or name a --format.`,
+  );
+}

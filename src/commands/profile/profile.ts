@@ -1,0 +1,90 @@
+import { takeAnchor } from '../../core/clock.ts';
+import { TraceError } from '../../core/errors.ts';
+import { EXIT, type ExitCode } from '../../core/exit-code.ts';
+import type { Seconds } from '../../core/types.ts';
+import type { ProfileReport } from '../../report/profile/report.ts';
+import type { Command, CommandContext } from '../command-line/command.ts';
+import { toolVersion } from '../version.ts';
+import { StopSignals } from '../watching/stop-signals.ts';
+import { parseProfileOptions, type ProfileOptions, profileUsage } from './options.ts';
+import { LOOK_EVERY, ProfileSession } from './session.ts';
+import { writeProfile } from './write.ts';
+
+/** `trace profile`: look at all threads many times a second, and say where they were. */
+export const profileCommand: Command = { ...profileUsage, run };
+
+async function run({ values, positionals, environment }: CommandContext): Promise<ExitCode> {
+  const options = parseProfileOptions(values, positionals);
+  const stops = new StopSignals(environment);
+  const session = new ProfileSession(options);
+  try {
+    let report: ProfileReport;
+    try {
+      await session.open();
+      report = await take(session, options, stops);
+    } finally {
+      await session.close();
+    }
+    if (report.reason === 'target-gone' && report.quality.rounds === 0) throw endedAtOnce();
+    await writeProfile(report, options, environment);
+    if (stops.received === null) return EXIT.ok;
+    return stops.received === 'SIGINT' ? EXIT.interrupted : EXIT.terminated;
+  } finally {
+    stops.close();
+  }
+}
+
+async function take(
+  session: ProfileSession,
+  options: ProfileOptions,
+  stops: StopSignals,
+): Promise<ProfileReport> {
+  const cpuBefore = process.cpuUsage();
+  const { wall: startedAt, mono: from } = takeAnchor();
+  session.begin();
+  const reason = await untilOver(session, options.duration, stops);
+  await session.end();
+  const { user, system } = process.cpuUsage(cpuBefore);
+  const elapsed = takeAnchor().mono - from;
+  return {
+    toolVersion: toolVersion(),
+    profile: session.profile(startedAt),
+    targets: session.targets,
+    quality: session.quality((user + system) / 1e6 / elapsed),
+    cpu: session.cpu,
+    notes: session.notes,
+    interrupted: reason === 'interrupted',
+    reason,
+    top: options.top,
+  };
+}
+
+/** Waits for the end of the profile, looking once a second who has come and gone. */
+function untilOver(
+  session: ProfileSession,
+  duration: Seconds | null,
+  stops: StopSignals,
+): Promise<'duration' | 'interrupted' | 'target-gone'> {
+  return new Promise((resolve, reject) => {
+    const end = (reason: 'duration' | 'interrupted' | 'target-gone'): void => {
+      clearInterval(looking);
+      clearTimeout(timer);
+      release();
+      resolve(reason);
+    };
+    const looking = setInterval(() => {
+      session.look().then(() => {
+        if (session.isOver()) end('target-gone');
+      }, reject);
+    }, LOOK_EVERY * 1e3);
+    const timer = duration === null ? undefined : setTimeout(() => end('duration'), duration * 1e3);
+    const release = stops.listen(() => end('interrupted'));
+  });
+}
+
+function endedAtOnce(): TraceError {
+  return new TraceError('ERR_TARGET_GONE', 'the process ended before anything was seen of it', {
+    exitCode: EXIT.notFound,
+    remedy: 'Start it with trace run to watch it from its first moment.',
+  });
+}
