@@ -18,8 +18,8 @@ Target:
 Looking:
   -d, --duration <time>      how long: 10, 10s, 2m (default 10s); 0 or inf:
                              until Ctrl-C or until the process ends
-  -m, --mode <mode>          cpu: threads on a core (default); wall: all of them,
-                             waiting ones too; gil: the one that holds the
+  -m, --mode <mode>          cpu: threads on a core (default); wall: all
+                             threads, waiting ones too; gil: the one that holds the
                              interpreter's lock
   -r, --rate <number>        looks a second, 1 to 1000 (default 100)
       --max-overhead <share> of a core that looking may take (default 3%); where
