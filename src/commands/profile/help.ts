@@ -19,11 +19,12 @@ Looking:
   -d, --duration <time>      how long: 10, 10s, 2m (default 10s); 0 or inf:
                              until Ctrl-C or until the process ends
   -m, --mode <mode>          cpu: threads on a core (default); wall: all
-                             threads, waiting ones too; gil: the one that holds the
-                             interpreter's lock
+                             threads, waiting ones too; gil: the one that
+                             holds the interpreter's lock
   -r, --rate <number>        looks a second, 1 to 1000 (default 100)
-      --max-overhead <share> of a core that looking may take (default 3%); where
-                             it would take more, it looks less often, and says so
+      --max-overhead <share> of a core that looking may take (default 3%);
+                             where it would take more, it looks less often,
+                             and says so
 
 Output:
   -n, --top <number>         functions in the table (default 15)
@@ -31,8 +32,9 @@ Output:
                              or chrome (for chrome://tracing and Perfetto)
       --json                 the same as --format json
   -o, --output <file>        write there, in the format that the name ends in
-                             (.pprof, .speedscope.json, .collapsed, .chrome.json,
-                             .json, .txt), and the table to stdout; -: to stdout
+                             (.pprof, .speedscope.json, .collapsed,
+                             .chrome.json, .json, .txt), and the table to
+                             stdout; -: to stdout
   -q, --quiet                nothing on stderr but errors
   -v, --verbose              errors with their code and cause
       --no-color             no colour; also NO_COLOR, and when not a terminal
