@@ -26,6 +26,7 @@ const LONG =
         'test/e2e/inspect.test.ts',
         'test/e2e/standalone.test.ts',
         'test/docs.timed.test.ts',
+        'test/repro/oracles.test.ts',
         'test/collectors/gpu/gpu.test.ts',
         'test/collectors/node/profiler.timed.test.ts',
         'test/collectors/python/moving.timed.test.ts',

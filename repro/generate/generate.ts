@@ -3,6 +3,7 @@ import type { Language, ReproParameters } from '../parameters/parameters.ts';
 import { parametersText } from '../parameters/write.ts';
 import { PARAMETERS_FILE } from '../parameters/read.ts';
 import { describe, type Description } from './describe.ts';
+import { type Machine, readmeText } from './readme.ts';
 import { pruned } from './template.ts';
 
 /** A file of a reproduction's folder. */
@@ -14,13 +15,26 @@ export interface GeneratedFile {
 }
 
 /** The files of a reproduction. Pure but for reading the templates that are shipped. */
-export function generate(parameters: ReproParameters): readonly GeneratedFile[] {
+export function generate(parameters: ReproParameters, machine: Machine): readonly GeneratedFile[] {
   const description = describe(parameters);
+  const file = (name: string, text: string): GeneratedFile => ({ name, text, isProgram: false });
+  const regression = REGRESSION[parameters.language];
   return [
     { name: parameters.script, text: scriptText(parameters, description), isProgram: true },
-    { name: PARAMETERS_FILE, text: parametersText(parameters), isProgram: false },
+    file(PARAMETERS_FILE, parametersText(parameters)),
+    file('README.md', readmeText(parameters, { description, machine })),
+    ...(regression === null
+      ? []
+      : [file(regression, reproFile(`templates/regression/${regression}`))]),
   ];
 }
+
+/** The test that keeps a fault away; a shell script is one itself. */
+const REGRESSION: Readonly<Record<Language, string | null>> = {
+  python: 'test_regression.py',
+  node: 'regression.test.mjs',
+  shell: null,
+};
 
 const ENDING: Readonly<Record<Language, string>> = { python: 'py', node: 'mjs', shell: 'sh' };
 

@@ -30,6 +30,22 @@ export async function lookAtPython(options: {
   });
 }
 
+/** The same for what a Node module exports, `./file.mjs#name`, relative to `path`. */
+export async function lookAtNode(options: {
+  readonly node: string;
+  /** Empty: only the interpreter. */
+  readonly target: string;
+  readonly path: string;
+}): Promise<Surroundings> {
+  const { node, target, path } = options;
+  const script = reproFile('templates/node/versions.mjs');
+  return lookWith({
+    program: node,
+    args: ['--input-type=module', '-e', script, '--', target, path],
+    target,
+  });
+}
+
 async function lookWith(options: {
   readonly program: string;
   readonly args: readonly string[];

@@ -3,15 +3,29 @@
 Run: python3 call.py
 """
 
+# region: growth
+import array
+# endregion
 import asyncio
+# region: growth
+import gc
+# endregion
 import importlib
 import inspect
 import json
 import os
 import random
+# region: cross-talk, same-alone
+import re
+# endregion
+# region: script
+import subprocess
+# endregion
 import sys
 import threading
-import traceback
+# region: head-of-line, no-progress
+import time
+# endregion
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 with open(os.environ.get("REPRO_PARAMETERS") or os.path.join(HERE, "parameters.json")) as file:
@@ -25,12 +39,13 @@ SEED = int(os.environ.get("REPRO_SEED") or PARAMETERS["seed"])
 
 def cannot_test(reason):
     print(f"cannot test: {reason}", file=sys.stderr)
+    sys.stderr.flush()
     sys.stdout.flush()
     os._exit(125)
 
 
 def resolve(target):
-    """The function that is called 'package.module:name'."""
+    """What is called 'package.module:name'."""
     module, _, name = target.partition(":")
     try:
         found = importlib.import_module(module)
@@ -42,98 +57,410 @@ def resolve(target):
 
 
 class Attempt:
-    """One call: what it was given, and what came of it."""
+    """One call: what it is given, and what comes of it."""
 
     def __init__(self, number):
         self.number = number
         self.args = CALL["args"][number % len(CALL["args"])]
+        # region: cross-talk
+        self.args = marked(self.args, number)
+        # endregion
         self.output = None
         self.error = None
         self.is_done = False
+        # region: head-of-line
+        self.began = self.ended = 0.0
+        # endregion
+
+    def finish(self, output=None, error=None):
+        self.output = output
+        self.error = error
+        self.is_done = True
+        # region: head-of-line
+        self.ended = time.monotonic()
+        # endregion
+
+    def __str__(self):
+        return f"attempt {self.number}"
 
 
-def call_from_threads(function, attempts, prefix):
-    """Starts with all threads at one moment; each takes the next attempt when it is through with one."""
-    waiting = iter(attempts)
-    lock = threading.Lock()
-    barrier = threading.Barrier(min(CONCURRENCY, len(attempts)))
+class Caller:
+    """Calls the function concurrently: one that is 'async' from tasks, any other from threads."""
 
-    def work():
-        barrier.wait()
-        while True:
-            with lock:
-                attempt = next(waiting, None)
-            if attempt is None:
-                return
-            try:
-                attempt.output = function(*prefix, *attempt.args)
-            except Exception as error:
-                attempt.error = error
-            attempt.is_done = True
+    def __init__(self, function, setup):
+        self.function = function
+        self.loop = None
+        if inspect.iscoroutinefunction(function) or inspect.iscoroutinefunction(setup):
+            self.loop = asyncio.new_event_loop()
+            asyncio.set_event_loop(self.loop)
+        made = None if setup is None else setup()
+        if inspect.isawaitable(made):
+            made = self.loop.run_until_complete(made)
+        self.first = [] if made is None else [made]
 
-    threads = [threading.Thread(target=work, daemon=True) for _ in range(barrier.parties)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    # region: lost-update
+    def value_of(self, read):
+        """What a function gives that takes nothing but what the setup made."""
+        value = read(*self.first)
+        return self.loop.run_until_complete(value) if inspect.isawaitable(value) else value
+
+    # endregion
+    def call(self, attempts, concurrency=CONCURRENCY):
+        """Makes the attempts, that many at once; each worker takes the next one."""
+        workers = min(concurrency, len(attempts))
+        if self.loop is None:
+            self._call_from_threads(iter(attempts), workers)
+        else:
+            self.loop.run_until_complete(self._call_from_tasks(iter(attempts), workers))
+
+    def _call_from_threads(self, waiting, workers):
+        lock = threading.Lock()
+        start = threading.Barrier(workers)
+
+        def work():
+            start.wait()
+            while True:
+                with lock:
+                    attempt = next(waiting, None)
+                if attempt is None:
+                    return
+                # region: head-of-line
+                attempt.began = time.monotonic()
+                # endregion
+                try:
+                    attempt.finish(self.function(*self.first, *attempt.args))
+                except Exception as error:
+                    attempt.finish(error=error)
+
+        threads = [threading.Thread(target=work, daemon=True) for _ in range(workers)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+
+    async def _call_from_tasks(self, waiting, workers):
+        async def work():
+            for attempt in waiting:
+                # region: head-of-line
+                attempt.began = time.monotonic()
+                # endregion
+                try:
+                    output = self.function(*self.first, *attempt.args)
+                    attempt.finish(await output if inspect.isawaitable(output) else output)
+                except (Exception, asyncio.CancelledError) as error:
+                    attempt.finish(error=error)
+
+        await asyncio.gather(*(work() for _ in range(workers)))
 
 
-async def call_from_tasks(function, attempts, prefix):
-    """As many tasks as are to run at once; each takes the next attempt when it is through with one."""
-    waiting = iter(attempts)
-
-    async def work():
-        for attempt in waiting:
-            try:
-                attempt.output = await function(*prefix, *attempt.args)
-            except (Exception, asyncio.CancelledError) as error:
-                attempt.error = error
-            attempt.is_done = True
-
-    await asyncio.gather(*(work() for _ in range(min(CONCURRENCY, len(attempts)))))
+def make_attempts():
+    attempts = [Attempt(number) for number in range(ATTEMPTS)]
+    random.shuffle(attempts)
+    return attempts
 
 
-async def run_tasks(function, attempts, setup):
-    prefix = []
-    if setup is not None:
-        made = setup()
-        made = await made if inspect.isawaitable(made) else made
-        prefix = [] if made is None else [made]
-    await call_from_tasks(function, attempts, prefix)
+def raised(attempt):
+    return f"{attempt}: {type(attempt.error).__name__}: {attempt.error}"
 
 
-def run_threads(function, attempts, setup):
-    made = None if setup is None else setup()
-    call_from_threads(function, attempts, [] if made is None else [made])
+# region: cross-talk, lost-update, same-alone, head-of-line
+def answered(attempts):
+    """The attempts that were answered; without any there is nothing to look at."""
+    found = [one for one in attempts if one.error is None]
+    if not found:
+        cannot_test("every attempt failed, the first: " + raised(attempts[0]))
+    return found
 
 
-def failures(attempts):
-    """What is wrong, one line for each failed attempt."""
-    return [
-        f"attempt {one.number}: {''.join(traceback.format_exception_only(type(one.error), one.error)).strip()}"
+# endregion
+# region: exception
+def check_exceptions(caller):
+    """No attempt may fail."""
+    attempts = make_attempts()
+    caller.call(attempts)
+    return [raised(one) for one in attempts if one.error is not None], ATTEMPTS
+
+
+# endregion
+# region: lost-update
+def check_updates(caller):
+    """Each attempt adds a step to a value that another function reads; all steps must be there in the end."""
+    read = resolve(ORACLE["read"])
+    step = ORACLE.get("step", 1)
+    attempts = make_attempts()
+    before = caller.value_of(read)
+    caller.call(attempts)
+    after = caller.value_of(read)
+    made = len(answered(attempts))
+    lost = made - (after - before) / step
+    lines = [f"{before} + {made} updates by {step} gave {after}"]
+    return lines * min(made, int(abs(lost)) or bool(lost)), made
+
+
+# endregion
+# region: cross-talk
+MARK = re.compile(r"mark-\d{6}-end")
+
+
+def mark(number):
+    return f"mark-{number:06d}-end"
+
+
+def marked(value, number):
+    """The same arguments with the attempt's own mark in place of '{nonce}'."""
+    return json.loads(json.dumps(value).replace("{nonce}", mark(number)))
+
+
+def check_answers(caller):
+    """No answer may hold the mark of another attempt."""
+    attempts = make_attempts()
+    caller.call(attempts)
+    lines = []
+    for one in answered(attempts):
+        strange = set(MARK.findall(repr(one.output))) - {mark(one.number)}
+        if strange:
+            lines.append("{} was answered with {}".format(one, ", ".join(sorted(strange))))
+    return lines, ATTEMPTS
+
+
+# endregion
+# region: same-alone
+def shown(output):
+    """The output as text, without addresses in memory."""
+    return re.sub(r"0x[0-9a-fA-F]+", "0x", repr(output))
+
+
+def check_alone(caller):
+    """The same input must give the same output alone and in company."""
+    expected = {}
+    for number in range(min(ATTEMPTS, len(CALL["args"]))):
+        alone = [Attempt(number), Attempt(number)]
+        caller.call(alone, concurrency=1)
+        outputs = {shown(one.output) for one in answered(alone)}
+        if len(outputs) > 1:
+            cannot_test("the same input gives different outputs alone: " + " and ".join(outputs))
+        expected[number] = outputs.pop()
+    attempts = make_attempts()
+    caller.call(attempts)
+    lines = []
+    for one in answered(attempts):
+        alone = expected[one.number % len(CALL["args"])]
+        if shown(one.output) != alone:
+            lines.append(f"{one} gave {shown(one.output)}, alone {alone}")
+    return lines, ATTEMPTS
+
+
+# endregion
+# region: growth
+BLOCKS = 20
+# Student's t, 97.5 %, for the means of 20 blocks.
+T_QUANTILE = 2.093
+# What an attempt may leave behind for ever, on average: bytes, or things of the other kinds.
+ALLOWED = {"rss": 64, "objects": 0.05, "blocks": 0.3, "fds": 0.02, "tasks": 0.02, "threads": 0.02}
+
+
+def readings(caller):
+    gc.collect()
+    with open("/proc/self/statm") as statm:
+        pages = int(statm.read().split()[1])
+    return {
+        "rss": pages * os.sysconf("SC_PAGE_SIZE"),
+        "objects": len(gc.get_objects()),
+        "blocks": sys.getallocatedblocks(),
+        "fds": len(os.listdir("/proc/self/fd")),
+        "tasks": 0 if caller.loop is None else len(asyncio.all_tasks(caller.loop)),
+        "threads": threading.active_count(),
+    }
+
+
+def check_growth(caller):
+    """After a warm-up, further attempts must leave nothing behind: the mean growth of blocks, with its interval."""
+    size = max(1, ATTEMPTS // (BLOCKS + 5))
+    caller.call([Attempt(number) for number in range(5 * size)])
+    # Made beforehand: what is kept of the readings must not grow itself.
+    kept = {name: array.array("d", [0.0] * (BLOCKS + 1)) for name in ALLOWED}
+    for block in range(BLOCKS + 1):
+        for name, value in readings(caller).items():
+            kept[name][block] = value
+        if block < BLOCKS:
+            caller.call([Attempt(number) for number in range(size)])
+    lines = []
+    for name in ORACLE.get("of", list(ALLOWED)):
+        read = kept[name]
+        steps = [(after - before) / size for before, after in zip(read, read[1:])]
+        mean = sum(steps) / BLOCKS
+        spread = (sum((one - mean) ** 2 for one in steps) / (BLOCKS - 1)) ** 0.5
+        half = T_QUANTILE * spread / BLOCKS**0.5
+        grew = sum(one > 0 for one in steps)
+        # A few large steps are a table that was made larger: a leak grows in most blocks.
+        if mean - half > ALLOWED[name] and grew > BLOCKS / 2:
+            text = "{}: +{:.4g} an attempt (95 % interval {:.4g} to {:.4g}), in {} of {} blocks"
+            lines.append(text.format(name, mean, mean - half, mean + half, grew, BLOCKS))
+    return lines, len(ORACLE.get("of", ALLOWED))
+
+
+# endregion
+# region: no-progress
+def check_progress(caller):
+    """Some attempt must end every few seconds, until all have."""
+    within = ORACLE.get("within_s", 10)
+    attempts = make_attempts()
+
+    def watch():
+        done, since = -1, time.monotonic()
+        while done < ATTEMPTS:
+            now = sum(one.is_done for one in attempts)
+            if now > done:
+                done, since = now, time.monotonic()
+            elif time.monotonic() - since > within:
+                stuck = [f"{one} has not ended" for one in attempts if not one.is_done]
+                report([f"nothing ended within {within} s"] + stuck[1:], ATTEMPTS)
+                sys.stdout.flush()
+                os._exit(1)
+            time.sleep(0.05)
+
+    threading.Thread(target=watch, daemon=True).start()
+    caller.call(attempts)
+    return [], ATTEMPTS
+
+
+# endregion
+# region: head-of-line
+BEAT = 0.005
+
+
+class Heartbeat:
+    """Something else that wants to run every few milliseconds beside the attempts, and how late it was."""
+
+    def __init__(self, caller):
+        self.late = []
+        self.is_over = False
+        if caller.loop is None:
+            threading.Thread(target=self.beat_in_thread, daemon=True).start()
+        else:
+            self.task = caller.loop.create_task(self.beat_in_task())
+
+    def note(self, since):
+        now = time.monotonic()
+        self.late.append((now, now - since - BEAT))
+
+    def beat_in_thread(self):
+        while not self.is_over:
+            since = time.monotonic()
+            time.sleep(BEAT)
+            self.note(since)
+
+    async def beat_in_task(self):
+        while not self.is_over:
+            since = time.monotonic()
+            await asyncio.sleep(BEAT)
+            self.note(since)
+
+    def stop(self, caller):
+        # One more beat: what came last may have kept it.
+        if caller.loop is None:
+            time.sleep(2 * BEAT)
+        else:
+            caller.loop.run_until_complete(asyncio.sleep(2 * BEAT))
+        self.is_over = True
+
+
+def check_others(caller):
+    """Something else must get its turn while attempts run."""
+    limit = ORACLE.get("limit_s", 0.1)
+    attempts = make_attempts()
+    heartbeat = Heartbeat(caller)
+    caller.call(attempts)
+    heartbeat.stop(caller)
+    waits = [(at - delay, at, delay) for at, delay in heartbeat.late if delay > limit]
+    lines = []
+    for one in answered(attempts):
+        kept = [delay for start, end, delay in waits if one.began < end and start < one.ended]
+        if kept:
+            lines.append(f"another waited {max(kept):.3f} s while {one} ran")
+    return lines, ATTEMPTS
+
+
+# endregion
+# region: script
+def check_by_script(caller):
+    """A program that reads all attempts as lines of JSON decides: 0 right, 1 wrong with a line for each failure."""
+    attempts = make_attempts()
+    caller.call(attempts)
+    lines = "".join(
+        json.dumps(
+            {
+                "attempt": one.number,
+                "args": one.args,
+                "output": one.output,
+                "error": None if one.error is None else raised(one),
+            },
+            default=repr,
+        )
+        + "\n"
         for one in attempts
-        if one.error is not None
-    ]
+    )
+    script = os.path.join(HERE, ORACLE["script"])
+    command = [sys.executable, script] if script.endswith(".py") else [script]
+    ended = subprocess.run(command, input=lines.encode(), stdout=subprocess.PIPE, check=False)
+    if ended.returncode not in (0, 1):
+        cannot_test("{} ended with {}".format(ORACLE["script"], ended.returncode))
+    said = ended.stdout.decode(errors="replace").split("\n")
+    wrong = [line for line in said if line.strip()] if ended.returncode == 1 else []
+    if ended.returncode == 1 and not wrong:
+        wrong = ["{} found it wrong".format(ORACLE["script"])]
+    return wrong[:ATTEMPTS], ATTEMPTS
+
+
+# endregion
+CHECKS = {
+    # region: exception
+    "exception": check_exceptions,
+    # endregion
+    # region: lost-update
+    "lost-update": check_updates,
+    # endregion
+    # region: cross-talk
+    "cross-talk": check_answers,
+    # endregion
+    # region: same-alone
+    "same-alone": check_alone,
+    # endregion
+    # region: growth
+    "growth": check_growth,
+    # endregion
+    # region: no-progress
+    "no-progress": check_progress,
+    # endregion
+    # region: head-of-line
+    "head-of-line": check_others,
+    # endregion
+    # region: script
+    "script": check_by_script,
+    # endregion
+}
+
+
+def report(lines, total):
+    for line in lines[:5]:
+        print(line)
+    print(f"Errors: {len(lines)} / {total}")
 
 
 def main():
     random.seed(SEED)
     sys.path.insert(0, os.path.join(HERE, CALL.get("path", ".")))
+    if ORACLE["kind"] not in CHECKS:
+        cannot_test("this script has no check for " + ORACLE["kind"])
     function = resolve(CALL["target"])
     setup = resolve(CALL["setup"]) if "setup" in CALL else None
-    attempts = [Attempt(number) for number in range(ATTEMPTS)]
     try:
-        if inspect.iscoroutinefunction(function):
-            asyncio.run(run_tasks(function, attempts, setup))
-        else:
-            run_threads(function, attempts, setup)
+        caller = Caller(function, setup)
     except Exception as error:
-        cannot_test(f"{type(error).__name__}: {error}")
-    found = failures(attempts)
-    for line in found[:5]:
-        print(line)
-    print(f"Errors: {len(found)} / {ATTEMPTS}")
-    return 1 if found else 0
+        cannot_test(f"setup: {type(error).__name__}: {error}")
+    lines, total = CHECKS[ORACLE["kind"]](caller)
+    report(lines, total)
+    return 1 if lines else 0
 
 
 if __name__ == "__main__":

@@ -4,7 +4,6 @@ import importlib
 import json
 import platform
 import sys
-
 from importlib import metadata
 
 

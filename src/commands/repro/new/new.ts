@@ -1,14 +1,15 @@
-import { readFile } from 'node:fs/promises';
-import { relative, resolve } from 'node:path';
+import { copyFile } from 'node:fs/promises';
+import { basename, join, resolve } from 'node:path';
 import { errorCode, usageError } from '../../../core/errors.ts';
 import { EXIT, type ExitCode } from '../../../core/exit-code.ts';
 import { printable } from '../../../core/text.ts';
 import { checkFolder, writeFolder } from '../../../../repro/generate/folder.ts';
+import { findCall } from '../../../../repro/generate/from-call.ts';
 import { generate, scriptName } from '../../../../repro/generate/generate.ts';
-import { lookAtPython } from '../../../../repro/generate/look.ts';
-import { type Json, SCHEMA_VERSION } from '../../../../repro/parameters/parameters.ts';
-import { isJson } from '../../../../repro/parameters/read.ts';
+import { SCHEMA_VERSION } from '../../../../repro/parameters/parameters.ts';
 import type { Command, CommandContext } from '../../command-line/command.ts';
+import { readArgs } from './args-file.ts';
+import { thisMachine } from './machine.ts';
 import { parseNewOptions } from './options.ts';
 import { reproNewUsage } from './usage.ts';
 
@@ -20,56 +21,41 @@ async function run({ values, environment }: CommandContext): Promise<ExitCode> {
   const { cwd, stdout } = environment;
   const folder = resolve(cwd, options.output);
   await checkFolder(folder);
-  const args = options.argsFile === null ? [[]] : await readArgs(resolve(cwd, options.argsFile));
-  const { version, packages } = await lookAtPython({
-    python: options.python,
+  const { attempts, concurrency, timeout, seed } = options;
+  const found = await findCall({
     target: options.call,
-    path: cwd,
+    setup: options.setup,
+    args: options.argsFile === null ? [[]] : await readArgs(resolve(cwd, options.argsFile)),
+    oracle: options.oracle,
+    cwd,
+    folder,
+    python: options.python,
+    node: options.node,
   });
-  const { oracle, attempts, concurrency, timeout, seed, setup } = options;
-  const files = generate({
-    schema_version: SCHEMA_VERSION,
-    language: 'python',
-    script: scriptName('python'),
-    origin: 'call',
-    hypothesis: null,
-    call: {
-      target: options.call,
-      path: relative(folder, cwd),
-      args,
-      ...(setup === null ? {} : { setup }),
+  const { language, call, oracle, surroundings, copies } = found;
+  const files = generate(
+    {
+      schema_version: SCHEMA_VERSION,
+      language,
+      script: scriptName(language),
+      origin: 'call',
+      hypothesis: null,
+      call,
+      oracle,
+      attempts,
+      concurrency,
+      timeout_s: timeout,
+      seed,
+      packages: surroundings.packages,
+      runtime: { name: language, version: surroundings.version },
     },
-    oracle: { kind: oracle },
-    attempts,
-    concurrency,
-    timeout_s: timeout,
-    seed,
-    packages,
-    runtime: { name: 'python', version },
-  });
+    await thisMachine(),
+  );
   await writeFolder(folder, files);
+  for (const path of copies)
+    await copyFile(path, join(folder, basename(path))).catch((error: unknown) => {
+      throw usageError(`${printable(path)} cannot be copied: ${errorCode(error)}`);
+    });
   stdout.write(`${printable(options.output)}: ${files.map(({ name }) => name).join(', ')}\n`);
   return EXIT.ok;
-}
-
-async function readArgs(path: string): Promise<readonly (readonly Json[])[]> {
-  const text = await readFile(path, 'utf8').catch((error: unknown) => {
-    throw usageError(`--args-file ${printable(path)} cannot be read: ${errorCode(error)}`);
-  });
-  let value: unknown;
-  try {
-    value = JSON.parse(text);
-  } catch {
-    value = null;
-  }
-  if (!Array.isArray(value) || value.length === 0 || !value.every(isArguments))
-    throw usageError(
-      `--args-file ${printable(path)} holds no list of lists of arguments`,
-      'One list for each attempt, gone through in a circle: [["a", 1], ["b", 2]]',
-    );
-  return value as readonly (readonly Json[])[];
-}
-
-function isArguments(value: unknown): boolean {
-  return Array.isArray(value) && isJson(value);
 }

@@ -1,24 +1,28 @@
 import { usageError } from '../../../core/errors.ts';
 import type { Seconds } from '../../../core/types.ts';
-import { ORACLE_KINDS, type OracleKind } from '../../../../repro/parameters/parameters.ts';
+import { parseOracle } from '../../../../repro/generate/oracle.ts';
+import type { Oracle } from '../../../../repro/parameters/parameters.ts';
 import type { OptionValues } from '../../command-line/command.ts';
-import { parseChoice, parseCount, parseDuration } from '../../command-line/parse.ts';
+import { parseCount, parseDuration } from '../../command-line/parse.ts';
 
 /** `trace repro new`, decided. */
 export interface NewOptions {
   readonly call: string;
   readonly argsFile: string | null;
   readonly setup: string | null;
-  readonly oracle: OracleKind;
+  readonly oracle: Oracle;
   readonly attempts: number;
   readonly concurrency: number;
   readonly timeout: Seconds;
   readonly seed: number;
   readonly python: string;
+  readonly node: string;
   readonly output: string;
 }
 
 const ATTEMPTS = 200;
+/** Twenty blocks of eighty attempts after a warm-up: what the process does now and then is little beside them. */
+const ATTEMPTS_OF_GROWTH = 2000;
 const CONCURRENCY = 8;
 const TIMEOUT: Seconds = 60;
 const MOST_ATTEMPTS = 1e6;
@@ -41,16 +45,20 @@ export function parseNewOptions(values: OptionValues): NewOptions {
   if (call === null)
     throw usageError(
       'there is nothing to attempt: neither traffic nor a callable is known',
-      'Give --call package.module:callable.',
+      'Give --call package.module:callable (Python) or --call ./file.mjs#export (Node).',
     );
-  const oracle = text('oracle');
+  const oracle = parseOracle(text('oracle') ?? 'exception');
   const timeout = text('timeout');
   return {
     call,
     argsFile: text('args-file'),
     setup: text('setup'),
-    oracle: oracle === null ? 'exception' : parseChoice(oracle, ORACLE_KINDS, '--oracle'),
-    attempts: count('attempts', ATTEMPTS, MOST_ATTEMPTS),
+    oracle,
+    attempts: count(
+      'attempts',
+      oracle.kind === 'growth' ? ATTEMPTS_OF_GROWTH : ATTEMPTS,
+      MOST_ATTEMPTS,
+    ),
     concurrency: count('concurrency', CONCURRENCY, MOST_CONCURRENCY),
     timeout:
       timeout === null
@@ -58,6 +66,7 @@ export function parseNewOptions(values: OptionValues): NewOptions {
         : parseDuration(timeout, { flag: '--timeout', bare: 's', least: 1, most: LONGEST }),
     seed: count('seed', 1, LARGEST_SEED, 0),
     python: text('python') ?? 'python3',
+    node: text('node') ?? 'node',
     output: text('output') ?? `repro-${call.split(/[:#/]/).at(-1) ?? 'call'}`,
   };
 }

@@ -10,6 +10,7 @@ const OPTIONS = {
   timeout: { type: 'string' },
   seed: { type: 'string' },
   python: { type: 'string' },
+  node: { type: 'string' },
   output: { type: 'string', short: 'o' },
   ...COMMON_OPTIONS,
 } as const satisfies OptionTable;
@@ -25,19 +26,31 @@ installed: it makes concurrent attempts, looks whether an oracle holds, prints
 (cannot test), as git bisect run takes it.
 
 What is attempted:
-      --call <target>       a function: package.module:callable
+      --call <target>       a function: package.module:callable (Python, threads
+                            or tasks) or ./file.mjs#export (Node)
       --args-file <file>    JSON: a list of lists of arguments, one an attempt
       --setup <target>      called once before; what it returns is the first
                             argument of each call
 
 How:
-      --oracle <kind>       what must hold: exception (default)
+      --oracle <kind>       what must hold (default exception), see below
       --attempts <n>        attempts of one trial (default 200)
   -c, --concurrency <n>     how many at once (default 8)
       --timeout <duration>  what one trial may take (default 60s)
       --seed <n>            the first seed (default 1)
       --python <program>    the interpreter (default python3)
+      --node <program>      the Node (default node)
   -o, --output <folder>     where it goes (default repro-<name>)
+
+Oracles, with their options behind a colon (lost-update:read=app:total,step=1):
+  exception      no attempt fails
+  lost-update    N updates of step give N; read=<target> says the value
+  cross-talk     no answer holds the mark of another; '{nonce}' in arguments
+  same-alone     the same input gives the same alone and in company
+  growth         nothing stays behind; of=rss+fds+tasks chooses what is measured
+  no-progress    something ends every within_s seconds (default 10)
+  head-of-line   others wait at most limit_s (default 0.1) for their turn
+  script         a program that reads the attempts decides; script=<file>
 
   -q, --quiet               nothing on stderr but errors
   -v, --verbose             errors with their code and cause
@@ -50,7 +63,8 @@ Exit codes:
   70   a bug in trace
 
 Examples:
-  trace repro new --call app.account:deposit -c 16 -o lost
+  trace repro new --call app.account:deposit --oracle lost-update:read=app:total
+  trace repro new --call ./pool.mjs#acquire --oracle no-progress:within_s=5
 
 More: docs/repro.md
 `;
@@ -63,6 +77,6 @@ export const reproNewUsage: Usage = {
   options: OPTIONS,
   completes: {
     argument: 'folder',
-    values: { 'args-file': 'file', output: 'folder', python: 'file' },
+    values: { 'args-file': 'file', output: 'folder', python: 'file', node: 'file' },
   },
 };
