@@ -9,6 +9,7 @@ import { lsUsage } from '../src/commands/recordings/ls-options.ts';
 import { chooseCleanupTarget, cleanupUsage } from '../src/commands/cleanup/options.ts';
 import { completionUsage } from '../src/commands/completion/options.ts';
 import { chooseDoctorTarget, doctorUsage } from '../src/commands/doctor/options.ts';
+import { heapUsage, parseHeapOptions } from '../src/commands/heap/options.ts';
 import { flagsOf, parseCommandLine } from '../src/commands/command-line/command-line.ts';
 import { everyVerb, VERBS, verbBelow } from '../src/commands/registry.ts';
 import { attachHelp } from '../src/commands/attach/help.ts';
@@ -47,6 +48,7 @@ const helps = [
   reproNewUsage.help,
   reproRunUsage.help,
   profileUsage.help,
+  heapUsage.help,
 ].map((text) => ({ path: 'help', text }));
 const shown = [...all.flatMap(examples), ...helps.flatMap(helpExamples)];
 
@@ -91,6 +93,7 @@ describe('examples', () => {
       else if (name === 'load') parseLoadOptions(values, positionals, { env: {} });
       else if (name === 'profile') parseProfileOptions(values, positionals);
       else if (name === 'doctor') chooseDoctorTarget(values, positionals);
+      else if (name === 'heap') parseHeapOptions(values, positionals);
       else if (name === 'cleanup') chooseCleanupTarget(values, positionals);
       else if (name === 'clean') chooseCleanRule(values);
       else if (verb !== named) expect(verb.name).not.toBe('');
@@ -118,6 +121,7 @@ describe('flags', () => {
       'docs/jaeger.md',
       'docs/doctor.md',
       'docs/profile.md',
+      'docs/heap.md',
       'docs/cleanup.md',
       'docs/ls.md',
       'docs/clean.md',

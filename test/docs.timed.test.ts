@@ -49,7 +49,7 @@ function deadPid(): string {
 /** What an example of a verb may end with here, where neither its process nor its recording exists. */
 function expectedCodes(name: string | undefined, args: readonly string[]): readonly number[] {
   const namesProcess = args.some((arg) => /^\d{4,}$/.test(arg));
-  if (name === 'show' || name === 'profile') return [3];
+  if (name === 'show' || name === 'heap' || name === 'profile') return [3];
   if (name === 'attach') return args.length === 0 ? [0] : [3];
   if (name === 'doctor' || name === 'cleanup') return namesProcess ? [3] : [0];
   // So few requests may prove nothing, and a condition of an example may hold.

@@ -41,6 +41,11 @@ export const VERBS: readonly Verb[] = [
     command: async () => (await import('./load/load.ts')).loadCommand,
   },
   {
+    name: 'heap',
+    usage: async () => (await import('./heap/options.ts')).heapUsage,
+    command: async () => (await import('./heap/heap.ts')).heapCommand,
+  },
+  {
     name: 'show',
     usage: async () => (await import('./recordings/show-options.ts')).showUsage,
     command: async () => (await import('./recordings/show.ts')).showCommand,

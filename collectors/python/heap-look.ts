@@ -1,0 +1,240 @@
+import type { HeapContainer, HeapLook, HeapTypeCount } from '../../src/core/heap-look.ts';
+import { MemoryError } from '../../src/platform/memory.ts';
+import { readStatus } from '../../src/platform/proc.ts';
+import type { Clock } from '../../src/core/types.ts';
+import { contentOf } from './heap-content.ts';
+import { HeapGraph, type RunningFrame } from './heap-graph.ts';
+import { HeapMemory } from './heap-memory.ts';
+import { HeapObjects } from './heap-objects.ts';
+import { HeapPaths } from './heap-path.ts';
+import { type HeapType, HeapTypes, isPointer } from './heap-types.ts';
+import { findGenerations, GcWalk } from './heap-walk.ts';
+import type { Code } from './code-objects.ts';
+import { Unsound } from './objects.ts';
+import type { PythonReader } from './reader.ts';
+
+/** Looks at all objects of a CPython process from outside: it is not stopped, and nothing runs in it. */
+
+/** Walks until one holds together; from the fourth on without the links back, in which the collector counts while it collects. */
+const TRIES = 6;
+const TWO_WAY_TRIES = 3;
+/** Containers with as many entries are remembered from one look to the next. */
+const LEAST_ENTRIES = 64;
+/** So many of them, the largest, are given with what they hold. */
+const CONTAINER_LIMIT = 500;
+const TYPE_LIMIT = 1000;
+/** Searched for `sys.modules`. */
+const INTERPRETER_SEARCHED = 32 * 1024;
+const FRAME_LIMIT = 1024;
+const THREAD_LIMIT = 64;
+
+interface Found {
+  readonly address: number;
+  readonly type: HeapType;
+  readonly entries: number;
+}
+
+interface Census {
+  readonly counts: Map<HeapType, { count: number; bytes: number }>;
+  readonly containers: Found[];
+  objects: number;
+  bytes: number;
+}
+
+export class PythonHeap {
+  readonly #reader: PythonReader;
+  readonly #clock: Pick<Clock, 'now'>;
+  readonly #memory: HeapMemory;
+  readonly #objects: HeapObjects;
+  #broken = 0;
+
+  constructor(reader: PythonReader, clock: Pick<Clock, 'now'>) {
+    this.#reader = reader;
+    this.#clock = clock;
+    this.#memory = new HeapMemory(reader.objects.memory);
+    const types = new HeapTypes(this.#memory, reader.minor);
+    this.#objects = new HeapObjects(this.#memory, types, reader.minor);
+  }
+
+  /** One look, in steps of some milliseconds; null when the lists never held together. */
+  *look(): Generator<void, HeapLook | null, void> {
+    const from = this.#clock.now();
+    this.#broken = 0;
+    for (let attempt = 0; attempt < TRIES; attempt++) {
+      const isOneWay = attempt >= TWO_WAY_TRIES;
+      this.#memory.forget();
+      this.#objects.types.begin();
+      const census: Census = { counts: new Map(), containers: [], objects: 0, bytes: 0 };
+      const heads = this.#interpreter().flatMap(
+        (start) => findGenerations(this.#memory, start) ?? [],
+      );
+      if (heads.length > 0) {
+        const walk = new GcWalk(
+          { memory: this.#memory, types: this.#objects.types },
+          heads,
+          isOneWay,
+        );
+        if (yield* walk.run((address, type) => this.#count(census, address, type)))
+          return yield* this.#complete(census, walk, { from, isOneWay });
+      }
+      this.#broken++;
+      yield;
+    }
+    return null;
+  }
+
+  /** Where the lists may lie: in the interpreter since 3.9, in the runtime before. */
+  #interpreter(): readonly number[] {
+    const { symbols, table } = this.#reader.objects;
+    if (this.#reader.minor === 8) return [symbols.runtime];
+    const found: number[] = [];
+    let at = this.#memory.word(symbols.runtime + table.runtime.interpretersHead);
+    for (; isPointer(at) && found.length < 16; at = this.#memory.word(at + table.interpreter.next))
+      found.push(at);
+    return found;
+  }
+
+  #count(census: Census, address: number, type: HeapType): void {
+    const bytes = this.#objects.sizeOf(address, type);
+    census.objects++;
+    census.bytes += bytes;
+    const count = census.counts.get(type);
+    if (count === undefined) census.counts.set(type, { count: 1, bytes });
+    else {
+      count.count++;
+      count.bytes += bytes;
+    }
+    const entries = this.#objects.entriesOf(address, type);
+    if (entries !== null && entries >= LEAST_ENTRIES)
+      census.containers.push({ address, type, entries });
+  }
+
+  *#complete(
+    census: Census,
+    walk: GcWalk,
+    { from, isOneWay }: { from: number; isOneWay: boolean },
+  ): Generator<void, HeapLook, void> {
+    const graph = new HeapGraph(this.#objects);
+    const modules = this.#modules();
+    if (modules !== 0) yield* graph.run(modules, this.#frames());
+    const paths = new HeapPaths(graph, this.#objects);
+    const held = this.#containers(census, { graph, paths, walk });
+    yield;
+    const lacking = [
+      ...(walk.isCut ? ['it has more objects than are read'] : []),
+      ...(modules === 0 ? ['its modules were not found, so nothing is named'] : []),
+      ...(isOneWay ? ['it was collecting garbage all the time: objects may be missing'] : []),
+    ];
+    return {
+      at: from,
+      duration: this.#clock.now() - from,
+      objects: census.objects,
+      bytes: census.bytes,
+      resident: residentOf(this.#reader.pid),
+      types: typesOf(census, paths),
+      ...held,
+      broken: this.#broken,
+      repaired: walk.repaired,
+      lacking: lacking.length === 0 ? null : lacking.join('; '),
+    };
+  }
+
+  #containers(
+    census: Census,
+    { graph, paths, walk }: { graph: HeapGraph; paths: HeapPaths; walk: GcWalk },
+  ): Pick<HeapLook, 'containers' | 'leastEntries'> {
+    // Dicts of nothing but text and numbers are not in the collector's lists: they are found by who refers to them.
+    const all = [...census.containers];
+    for (let node = 0; node < graph.index.size; node++) {
+      const address = graph.index.addresses[node] ?? 0;
+      if (walk.index.has(address)) continue;
+      const type = this.#objects.typeOf(address);
+      const entries = type === null ? null : this.#objects.entriesOf(address, type);
+      if (type !== null && entries !== null && entries >= LEAST_ENTRIES)
+        all.push({ address, type, entries });
+    }
+    const largest = all.sort((a, b) => b.entries - a.entries).slice(0, CONTAINER_LIMIT);
+    const leastEntries =
+      all.length > CONTAINER_LIMIT ? (largest.at(-1)?.entries ?? LEAST_ENTRIES) : LEAST_ENTRIES;
+    const found = largest.map(({ address, type, entries }): HeapContainer => {
+      const content = contentOf(this.#objects, address, type);
+      const node = graph.index.find(address);
+      return {
+        id: `${address.toString(16)}:${type.name}`,
+        type: paths.nameOf(type),
+        entries,
+        bytes: this.#objects.sizeOf(address, type) + Math.round(entries * content.bytesPerEntry),
+        content: content.type === null ? null : paths.nameOf(content.type),
+        at: node < 0 ? null : paths.of(node),
+      };
+    });
+    const large = graph.large.map(({ parent, label, value, bytes, type }): HeapContainer => {
+      const at = paths.to(parent, { node: -1, label, value });
+      return { id: `${at?.path}:${type}`, type, entries: bytes, bytes, content: null, at };
+    });
+    return { leastEntries, containers: [...found, ...large].sort((a, b) => b.bytes - a.bytes) };
+  }
+
+  /** `sys.modules`: the dict in the interpreter that has `sys` and `builtins`. */
+  #modules(): number {
+    const { symbols, table } = this.#reader.objects;
+    const start = this.#memory.word(symbols.runtime + table.runtime.interpretersHead);
+    if (!isPointer(start)) return 0;
+    for (let at = start; at < start + INTERPRETER_SEARCHED; at += 8) {
+      const dict = this.#memory.word(at);
+      const type = this.#objects.typeOf(dict);
+      if (type?.name !== 'dict') continue;
+      const wanted = new Set(['sys', 'builtins', '__main__']);
+      this.#objects.dictItems(dict, 100_000, (value, key) => {
+        if (this.#objects.typeOf(value)?.form === 'module')
+          wanted.delete(this.#objects.text(key, 20));
+      });
+      if (wanted.size === 0) return dict;
+    }
+    return 0;
+  }
+
+  /** What runs at the moment: the variables of running functions hold objects as well. */
+  #frames(): readonly RunningFrame[] {
+    const { table } = this.#reader.objects;
+    const frames: RunningFrame[] = [];
+    for (const { tid } of this.#reader.threads(THREAD_LIMIT)) {
+      const list = this.#reader.framesOf(tid);
+      for (let i = list?.first ?? 0; list !== null && i < list.depth; i++) {
+        const code = list.code[i] ?? 0;
+        const known = this.#codeAt(code);
+        if (known === null || frames.length >= FRAME_LIMIT) continue;
+        frames.push({
+          function: known.name,
+          file: known.file,
+          line: known.firstLine,
+          code,
+          locals: (list.address[i] ?? 0) + table.frame.locals,
+        });
+      }
+    }
+    return frames;
+  }
+
+  /** The code a frame runs; null when the frame was left meanwhile. */
+  #codeAt(address: number): Code | null {
+    try {
+      return this.#reader.codeAt(address);
+    } catch (error) {
+      if (error instanceof Unsound || error instanceof MemoryError) return null;
+      throw error;
+    }
+  }
+}
+
+function typesOf(census: Census, paths: HeapPaths): readonly HeapTypeCount[] {
+  return [...census.counts]
+    .map(([type, { count, bytes }]) => ({ type: paths.nameOf(type), count, bytes }))
+    .sort((a, b) => b.bytes - a.bytes)
+    .slice(0, TYPE_LIMIT);
+}
+
+/** Resident set in bytes. */
+function residentOf(pid: number): number | null {
+  return readStatus(pid)?.residentBytes ?? null;
+}

@@ -1,0 +1,105 @@
+import { usageError } from '../../core/errors.ts';
+import type { Seconds } from '../../core/types.ts';
+import { chooseFormat } from '../attach/options.ts';
+import {
+  COMMON_OPTIONS,
+  type OptionTable,
+  type OptionValues,
+  type Usage,
+} from '../command-line/command.ts';
+import { optionalPid } from '../command-line/optional-pid.ts';
+import { parseCount, parseDuration } from '../command-line/parse.ts';
+
+const OPTIONS = {
+  pid: { type: 'string', short: 'p' },
+  interval: { type: 'string', short: 'i' },
+  top: { type: 'string' },
+  format: { type: 'string', short: 'f' },
+  json: { type: 'boolean' },
+  ...COMMON_OPTIONS,
+} as const satisfies OptionTable;
+
+const help = `trace heap - which objects of a process grow, and who holds them
+
+Usage:
+  trace heap <pid> [options]
+
+Looks twice at all objects of a Python process, by reading its memory: it is not
+stopped, and nothing is run in it. What grew between the two looks is named by
+type and by the container it is in, with the way to it from a module, a class, a
+closure or a running function (app.cache._store). Memory that grows outside of
+objects is told apart.
+
+Options:
+  -p, --pid <pid>        the same as <pid>
+  -i, --interval <time>  between the two looks: 500ms to 10m (default 5s)
+      --top <n>          lines in each table (default 10)
+  -f, --format <format>  text (default) or json
+      --json             the same as --format json: one document on stdout
+  -q, --quiet            nothing on stderr but errors
+  -v, --verbose          errors with their code and cause
+      --no-color         no colour; also NO_COLOR, and when not a terminal
+
+Exit codes:
+  0    looked, whatever was found
+  2    wrong usage
+  3    no such process, or it ended meanwhile
+  5    the objects of this process cannot be read: the reason is said
+  70   a bug in trace
+  130  interrupted (143 by SIGTERM)
+
+Examples:
+  trace heap 4312
+  trace heap 4312 --interval 30s
+  trace heap 4312 --json | jq .verdict
+
+More: docs/heap.md says what is read, what sizes mean, and what is not seen.
+`;
+
+/** `trace heap` as its help shows it. */
+export const heapUsage: Usage = {
+  name: 'heap',
+  summary: 'Say which objects of a process grow, and who holds them',
+  help,
+  options: OPTIONS,
+  completes: { argument: 'process', values: { pid: 'process', format: ['text', 'json'] } },
+};
+
+/** What was asked for. */
+export interface HeapOptions {
+  readonly pid: number;
+  readonly interval: Seconds;
+  readonly rows: number;
+  readonly format: ReturnType<typeof chooseFormat>;
+}
+
+/** Growth below some seconds is what every program does between two moments. */
+const DEFAULT_INTERVAL: Seconds = 5;
+const INTERVAL_BOUNDS = { least: 0.5, most: 600 } as const;
+const DEFAULT_ROWS = 10;
+const MOST_ROWS = 1000;
+
+export function parseHeapOptions(
+  values: OptionValues,
+  positionals: readonly string[],
+): HeapOptions {
+  const pid = optionalPid(values, positionals);
+  if (pid === null)
+    throw usageError(
+      'no process was given',
+      'Give its pid: trace heap 4312. trace attach lists candidates.',
+    );
+  const { interval, top } = values;
+  return {
+    pid,
+    interval:
+      typeof interval === 'string'
+        ? parseDuration(interval, { flag: '--interval', bare: 's', ...INTERVAL_BOUNDS })
+        : DEFAULT_INTERVAL,
+    rows:
+      typeof top === 'string'
+        ? parseCount(top, { flag: '--top', least: 1, most: MOST_ROWS })
+        : DEFAULT_ROWS,
+    format: chooseFormat(values),
+  };
+}
