@@ -41,11 +41,6 @@ export const VERBS: readonly Verb[] = [
     command: async () => (await import('./load/load.ts')).loadCommand,
   },
   {
-    name: 'heap',
-    usage: async () => (await import('./heap/options.ts')).heapUsage,
-    command: async () => (await import('./heap/heap.ts')).heapCommand,
-  },
-  {
     name: 'show',
     usage: async () => (await import('./recordings/show-options.ts')).showUsage,
     command: async () => (await import('./recordings/show.ts')).showCommand,
@@ -75,6 +70,11 @@ export const VERBS: readonly Verb[] = [
     usage: async () => (await import('./repro/usage.ts')).reproUsage,
     command: async () => (await import('./repro/repro.ts')).reproCommand,
     verbs: REPRO_VERBS,
+  },
+  {
+    name: 'heap',
+    usage: async () => (await import('./heap/options.ts')).heapUsage,
+    command: async () => (await import('./heap/heap.ts')).heapCommand,
   },
   {
     name: 'doctor',

@@ -14,6 +14,7 @@ Verbs:
   clean [folder]     Remove old recordings
   hypotheses <rec.>  Weigh rival explanations of a finding
   repro <verb>       Make a fault happen again: a script, its rate, a verdict
+  heap <pid>         Say which objects of a process grow, and who holds them
   doctor [pid]       Say what works on this machine, and why not
   cleanup [pid]      Undo what a killed trace left in a process
   completion <shell> Print the completion script for bash, zsh or fish
