@@ -14,6 +14,7 @@ import { loopBlocked } from './loop-blocked.ts';
 import { memoryLimit } from './memory-limit.ts';
 import { processExit } from './process-exit.ts';
 import { groupFindings, SEVERITY_RANK } from './processes.ts';
+import { raceErrors } from './race-errors.ts';
 import { requestErrors } from './request-errors.ts';
 import { restarts } from './restarts.ts';
 import { saturation } from './saturation.ts';
@@ -29,6 +30,7 @@ export const DETECTORS: readonly Detector[] = [
   fdLeak,
   threadLeak,
   latencyDrift,
+  raceErrors,
   cpuThrottled,
   memoryLimit,
   processExit,

@@ -10,6 +10,7 @@ import {
   leakFinding,
   type Least,
 } from './growth-finding.ts';
+import { projectionOf } from './growth-projection.ts';
 import { trendOf } from '../core/trend.ts';
 
 /**
@@ -44,8 +45,9 @@ export const memoryLeak: Detector = {
         return own === null ? [] : [{ ...owner, growth: own }];
       })
       .sort((a, b) => riseOf(b.growth) - riseOf(a.growth));
-    if (heap !== undefined) yield heapFinding(view, heap, growth);
-    else if (growth !== null) yield memoryFinding(view, growth, { memory, isLong });
+    if (heap !== undefined) yield projected(view, heapFinding(view, heap, growth), heap.growth);
+    else if (growth !== null)
+      yield projected(view, memoryFinding(view, growth, { memory, isLong }), growth);
   },
 };
 
@@ -64,6 +66,22 @@ const V8_OWNERS: readonly HeapOwner[] = [
 /** The young generation is garbage for the most part, up and down by tens of MiB a second: it would hide what stays. */
 function isOld({ attributes }: Series): boolean {
   return textAttribute(attributes, ATTR.heapSpace)?.startsWith('new_') !== true;
+}
+
+/** The finding with when the control group's limit is met, where it has one. */
+function projected(
+  view: RecordingView,
+  finding: Omit<Finding, 'id'>,
+  { trend }: Growth,
+): Omit<Finding, 'id'> {
+  const projection = projectionOf(view, trend);
+  if (projection === null) return finding;
+  const { evidence, measure } = finding;
+  return {
+    ...finding,
+    evidence: [...evidence, projection.evidence],
+    measure: { ...measure, ...projection.measure },
+  };
 }
 
 const riseOf = ({ trend }: Growth): number => trend.last - trend.first;

@@ -23,13 +23,15 @@ const NOTE_SHARE: Ratio = 0.9;
 /** Each is a stop of whoever asked for memory, until some was reclaimed; a few happen when a cache is filled. */
 const LEAST_HELD_UP = 10;
 
-interface Limit {
+/** A limit of a control group, the one that is met first. */
+export interface Limit {
   readonly kind: 'max' | 'high';
   readonly bytes: Bytes;
   readonly folder: string | null;
 }
 
-interface Held {
+/** What a control group holds without the page cache, in the course of a run. */
+export interface Held {
   readonly limit: Limit;
   readonly first: Bytes;
   readonly last: Bytes;
@@ -54,7 +56,7 @@ export const memoryLimit: Detector = {
 const shareOf = ({ most, limit }: Held): Ratio => most / limit.bytes;
 
 /** Null without a limit, or where what the cache holds cannot be told from the rest. */
-function heldOf(view: RecordingView): Held | null {
+export function heldOf(view: RecordingView): Held | null {
   const limits = [
     limitOf(view.series(CGROUP_METRIC.cgroupMemoryLimit.name)[0], 'max'),
     limitOf(view.series(CGROUP_METRIC.cgroupMemoryHigh.name)[0], 'high'),
