@@ -33,6 +33,8 @@ export interface BugCase {
   readonly words: readonly string[];
   /** Flags of attach without which this bug cannot be seen. */
   readonly flags: readonly string[];
+  /** Why it is known not to be found yet; null where it has to be. */
+  readonly missed: string | null;
 }
 
 interface CaseFile {
@@ -48,6 +50,7 @@ interface CaseFile {
   readonly run: string;
   readonly accept: { readonly kinds: readonly string[]; readonly where_any: readonly string[] };
   readonly flags?: readonly string[];
+  readonly missed?: string;
 }
 
 /** Every case of a folder, or those that are named, in the order of their names. */
@@ -82,6 +85,7 @@ function readCase(folder: string): BugCase {
     kinds,
     words,
     flags: file.flags ?? [],
+    missed: file.missed ?? null,
   };
 }
 

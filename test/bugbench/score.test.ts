@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { falseFindings, isNamed, judge, ownPath, type Said } from './score.ts';
+import { falseFindings, falseOnBusyMachine, isNamed, judge, ownPath, type Said } from './score.ts';
 import type { BugCase } from './cases.ts';
 
 const CASE: BugCase = {
@@ -16,6 +16,7 @@ const CASE: BugCase = {
   kinds: ['fd-leak', 'socket-leak'],
   words: ['pool.py', 'Pool.take', 'ws'],
   flags: [],
+  missed: null,
 };
 
 const finding = (over: Partial<Said> = {}): Said => ({
@@ -76,6 +77,19 @@ describe('the buggy release', () => {
     expect(judge(CASE, [finding({ confidence: 'inconclusive', where: at('Pool.take') })])).toEqual(
       silent,
     );
+  });
+});
+
+describe('on a busy machine', () => {
+  it('only what the case is about counts against the fixed release, and other leaks and locks', () => {
+    const blocked = finding({ kind: 'loop-blocked', where: at('handler') });
+    expect(falseOnBusyMachine(CASE, [blocked], [])).toEqual([]);
+    expect(falseOnBusyMachine(CASE, [finding({ where: at('Pool.take') })], [])).toHaveLength(1);
+    expect(falseOnBusyMachine(CASE, [finding({ kind: 'deadlock' })], [])).toHaveLength(1);
+    const about = { ...CASE, kinds: ['loop-blocked'] };
+    expect(falseOnBusyMachine(about, [blocked], [])).toEqual([]);
+    const own = finding({ kind: 'loop-blocked', where: at('Pool.take') });
+    expect(falseOnBusyMachine(about, [own], [])).toHaveLength(1);
   });
 });
 

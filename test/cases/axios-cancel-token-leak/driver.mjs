@@ -30,7 +30,10 @@ async function app(port, seconds) {
     await new Promise((resolve) => setTimeout(resolve, 3));
   }
   const growth = used() - before;
-  console.log(JSON.stringify({ bug: growth > requests * 1000, requests, heap_growth: growth }));
+  const isCancelled = source.token.reason !== undefined; // asked last, so that the token lives until here
+  console.log(
+    JSON.stringify({ bug: growth > requests * 1000, requests, heap_growth: growth, isCancelled }),
+  );
   process.exit(0);
 }
 
