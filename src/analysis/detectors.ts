@@ -3,6 +3,7 @@ import type { Detector, Finding, FindingKind, RecordingView } from '../core/type
 import { clientSaturated } from './client-saturated.ts';
 import { cpuSpin } from './cpu-spin.ts';
 import { cpuThrottled } from './cpu-throttled.ts';
+import { deadlock } from './deadlock.ts';
 import { fdLeak, threadLeak } from './growth.ts';
 import { memoryLeak } from './growth-memory.ts';
 import { gpuFault } from './gpu-fault.ts';
@@ -26,6 +27,7 @@ import { wedge } from './wedge.ts';
 export const DETECTORS: readonly Detector[] = [
   loopBlocked,
   cpuSpin,
+  deadlock,
   memoryLeak,
   fdLeak,
   threadLeak,

@@ -143,6 +143,8 @@ export const SNAPSHOT = {
   target: 'target',
   /** Where the threads of one process were: `pid`, `threads` [{`tid`, `holdsGil`, `frames`}]. */
   threads: 'threads',
+  /** Who waits for what and who has it: a LockLook (lock-look.ts). */
+  locks: 'locks',
 } as const;
 
 const gauge = (name: string, unit: string, description: string): Metric => ({

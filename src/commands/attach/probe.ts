@@ -1,3 +1,4 @@
+import { LockWatch } from '../../../collectors/python/locks/lock-watch.ts';
 import { processCollector } from '../../../collectors/process/process.ts';
 import { Sampler } from '../../../collectors/sampler/sampler.ts';
 import { SamplingCrew } from '../../../collectors/sampler/sampling-crew.ts';
@@ -78,15 +79,32 @@ export async function probeTarget(
       throw error;
     }
   }
+  const locks = await probeLocks(target, runtime);
   return {
     found,
     runtime,
     messages: access.messages,
-    collectors: [process, ...(sampler === null ? [] : [sampler]), ...inspector.collectors],
+    collectors: [
+      process,
+      ...(sampler === null ? [] : [sampler]),
+      ...inspector.collectors,
+      ...locks,
+    ],
     sampler,
     infos,
     details: loop.details,
   };
+}
+
+/** What sees threads wait for one another. Where it cannot, neither can stacks be read, and that is said of them. */
+async function probeLocks(
+  target: ProcessTarget,
+  runtime: Runtime,
+): Promise<readonly Collector<ProcessTarget>[]> {
+  if (runtime.name !== 'python') return [];
+  const locks = new LockWatch();
+  const availability = await locks.probe(target);
+  return availability.available ? [locks] : [];
 }
 
 /** The pids a selector names, the first target's first; of `--all` those that match now. Throws where none does. */

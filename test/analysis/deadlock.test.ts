@@ -1,0 +1,188 @@
+import { describe, expect, it } from 'vitest';
+import { deadlock } from '../../src/analysis/deadlock.ts';
+import type { LockActor, LockLook, LockObject } from '../../src/core/lock-look.ts';
+import { SNAPSHOT } from '../../src/core/semconv.ts';
+import type { RecordingView } from '../../src/core/types.ts';
+
+const T0 = 1_000_000;
+
+function thread(name: string, on: string | null, overrides: Partial<LockActor> = {}): LockActor {
+  const frames = [{ function: `${name}_work`, file: '/srv/app.py', line: 7 }];
+  const rest = { isTimed: false, since: T0, runsLoop: false, frames, caller: 0 };
+  return {
+    id: `thread ${name}`,
+    kind: 'thread',
+    name,
+    tid: 1,
+    wait: 'lock',
+    on,
+    ...rest,
+    ...overrides,
+  };
+}
+
+function lock(id: string, holder: string | null, overrides: Partial<LockObject> = {}): LockObject {
+  const holders = holder === null ? [] : [{ actor: `thread ${holder}`, how: 'with', frame: null }];
+  return {
+    id,
+    kind: 'lock',
+    label: id,
+    taken: true,
+    value: null,
+    items: null,
+    holders,
+    ...overrides,
+  };
+}
+
+function look(actors: readonly LockActor[], objects: readonly LockObject[]): LockLook {
+  return { pid: 42, threads: actors.length, actors, objects };
+}
+
+/** What the detector says of looks at these seconds. */
+function detect(...looks: readonly (readonly [after: number, look: LockLook])[]) {
+  const view = {
+    snapshots: (of: string) =>
+      of === SNAPSHOT.locks
+        ? looks.map(([after, body]) => ({ kind: 'snapshot', at: T0 + after, of, body }))
+        : [],
+  } as unknown as RecordingView;
+  return [...deadlock.detect(view)];
+}
+
+describe('a circle of locks', () => {
+  const circle = look([thread('A', 'L1'), thread('B', 'L2')], [lock('L1', 'B'), lock('L2', 'A')]);
+
+  it('is a deadlock, with both places and who has what', () => {
+    const [finding, ...others] = detect([2, circle]);
+    expect(others).toEqual([]);
+    expect(finding).toMatchObject({
+      code: 'TRC105',
+      kind: 'deadlock',
+      mechanism: 'lock order',
+      confidence: 'confirmed',
+      severity: 'critical',
+      pid: 42,
+      measure: { lasted_s: 2, members_count: 2 },
+    });
+    expect(finding?.where.map((place) => place.function)).toEqual(['A_work', 'B_work']);
+    expect(finding?.summary).toContain(
+      'waits in A_work (/srv/app.py:7) for L1, which thread B has',
+    );
+  });
+
+  it('is said once, however often it was seen', () => {
+    expect(detect([2, circle], [5, circle], [8, circle])).toHaveLength(1);
+  });
+
+  it('counts who waits behind it', () => {
+    const behind = look([...circle.actors, thread('C', 'L1')], circle.objects);
+    expect(detect([2, behind])[0]?.measure).toMatchObject({ members_count: 2, behind_count: 1 });
+  });
+
+  it('may be of three', () => {
+    const three = look(
+      [thread('A', 'L1'), thread('B', 'L2'), thread('C', 'L3')],
+      [lock('L1', 'B'), lock('L2', 'C'), lock('L3', 'A')],
+    );
+    expect(detect([2, three])[0]?.measure).toMatchObject({ members_count: 3 });
+  });
+
+  it('is none when one of the waits has a time-out', () => {
+    const timed = thread('B', 'L2', { isTimed: true });
+    expect(detect([2, look([thread('A', 'L1'), timed], circle.objects)])).toEqual([]);
+  });
+
+  it('is none when one of them has just begun to wait', () => {
+    const fresh = thread('B', 'L2', { since: T0 + 1.8 });
+    expect(detect([2, look([thread('A', 'L1'), fresh], circle.objects)])).toEqual([]);
+  });
+
+  it('is none where the last one sleeps with the lock, however many wait', () => {
+    const chain = look(
+      [thread('A', 'L1'), thread('B', 'L2'), thread('C', null, { wait: 'sleep', isTimed: true })],
+      [lock('L1', 'B'), lock('L2', 'C')],
+    );
+    expect(detect([60, chain])).toEqual([]);
+  });
+});
+
+describe('a thread alone', () => {
+  it('deadlocks on a lock that it has itself', () => {
+    expect(detect([2, look([thread('A', 'L1')], [lock('L1', 'A')])])[0]).toMatchObject({
+      mechanism: 'lock taken twice',
+      confidence: 'confirmed',
+    });
+  });
+
+  it('deadlocks on what only its own event loop can complete', () => {
+    const future = lock('F', null, {
+      kind: 'future',
+      taken: false,
+      holders: [{ actor: 'thread loop', how: 'setter', frame: null }],
+    });
+    expect(detect([2, look([thread('loop', 'F', { runsLoop: true })], [future])])[0]).toMatchObject(
+      {
+        mechanism: 'loop waits for itself',
+      },
+    );
+  });
+
+  it('that waits for another loop does not', () => {
+    const future = lock('F', null, {
+      kind: 'future',
+      taken: false,
+      holders: [{ actor: 'thread loop', how: 'setter', frame: null }],
+    });
+    const loop = thread('loop', null, { wait: 'poll', runsLoop: true });
+    expect(detect([60, look([thread('worker', 'F'), loop], [future])])).toEqual([]);
+  });
+});
+
+describe('a lost wake-up', () => {
+  const frames = [
+    { function: 'Condition.wait', file: '/usr/lib/python3.11/threading.py', line: 1 },
+    { function: 'Queue.get', file: '/usr/lib/python3.11/queue.py', line: 1 },
+    { function: 'consume', file: '/srv/app.py', line: 3 },
+  ];
+  const consumer = thread('consumer', 'Q', { frames, caller: 2 });
+  const queue = (items: number): LockObject =>
+    lock('Q', null, { kind: 'queue', items, taken: null });
+
+  it('is a queue with items whose consumer has not moved', () => {
+    const seen = look([consumer], [queue(1)]);
+    const [finding] = detect([2, seen], [5, seen]);
+    expect(finding).toMatchObject({ mechanism: 'lost wake-up', confidence: 'likely' });
+    expect(finding?.where[0]).toMatchObject({ function: 'consume' });
+    expect(finding?.where[1]).toMatchObject({ function: 'Queue.get' });
+  });
+
+  it.each([
+    ['the queue is empty', [2, look([consumer], [queue(0)])], [5, look([consumer], [queue(0)])]],
+    ['it was seen once', [5, look([consumer], [queue(1)])], [5, look([consumer], [queue(1)])]],
+    [
+      'the item has just come',
+      [2, look([consumer], [queue(0)])],
+      [5, look([consumer], [queue(1)])],
+    ],
+  ] as const)('is none when %s', (_, first, second) => {
+    expect(detect([...first], [...second])).toEqual([]);
+  });
+
+  it('is none for who puts into a full queue', () => {
+    const putting = frames.map((one) => ({ ...one, function: one.function.replace('get', 'put') }));
+    const seen = look([{ ...consumer, frames: putting }], [queue(9)]);
+    expect(detect([2, seen], [5, seen])).toEqual([]);
+  });
+
+  it.each([
+    ['event', { taken: false }],
+    ['semaphore', { value: 0 }],
+    ['condition', { taken: false }],
+    ['future', { taken: false }],
+    ['thread', {}],
+  ])('is none for a %s that may come yet', (kind, state) => {
+    const seen = look([consumer], [lock('Q', null, { kind, taken: null, ...state })]);
+    expect(detect([2, seen], [60, seen])).toEqual([]);
+  });
+});
