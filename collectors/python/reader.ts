@@ -217,11 +217,6 @@ export class PythonReader implements FrameSource {
     return state === null ? null : this.#read(state, (frames) => frames);
   }
 
-  /** The thread states of all interpreters; empty when they could not be had. */
-  states(): readonly ThreadState[] {
-    return this.#list();
-  }
-
   /** What runs at an instruction, as stored in a frame of {@link framesOf}. Throws Unsound or MemoryError. */
   frameAt(code: number, instruction: number): Frame {
     return this.#codes.frame(code, instruction);
