@@ -17,6 +17,8 @@ import { parseRunOptions, runUsage } from '../src/commands/run/options.ts';
 import { parseProfileOptions, profileUsage } from '../src/commands/profile/options.ts';
 import { HELP } from '../src/commands/command-line/help.ts';
 import { reproNewUsage } from '../src/commands/repro/new/usage.ts';
+import { reproExploreUsage } from '../src/commands/repro/explore/usage.ts';
+import { reproReplayUsage } from '../src/commands/repro/replay/usage.ts';
 import { reproRunUsage } from '../src/commands/repro/run/usage.ts';
 import { reproUsage } from '../src/commands/repro/usage.ts';
 import { showUsage } from '../src/commands/recordings/show-options.ts';
@@ -49,6 +51,8 @@ const helps = [
   reproRunUsage.help,
   profileUsage.help,
   heapUsage.help,
+  reproExploreUsage.help,
+  reproReplayUsage.help,
 ].map((text) => ({ path: 'help', text }));
 const shown = [...all.flatMap(examples), ...helps.flatMap(helpExamples)];
 
@@ -127,6 +131,7 @@ describe('flags', () => {
       'docs/clean.md',
       'docs/repro.md',
       'docs/hypotheses.md',
+      'docs/schedules.md',
       'docs/architecture.md',
       'SECURITY.md',
     ]) {

@@ -79,10 +79,10 @@ async function bundleAll() {
   return assets;
 }
 
-/** What reproductions are made of (repro/templates): carried as it is. */
+/** What reproductions are made of and run under (repro/): carried as it is. */
 function templates() {
   return Object.fromEntries(
-    readdirSync(join(ROOT, 'repro', 'templates'), { recursive: true, withFileTypes: true })
+    readdirSync(join(ROOT, 'repro'), { recursive: true, withFileTypes: true })
       .filter((entry) => entry.isFile() && /\.(?:py|mjs|sh|md)$/.test(entry.name))
       .map(({ parentPath, name }) => join(parentPath, name))
       .map((file) => [`/${relative(ROOT, file)}`, file]),

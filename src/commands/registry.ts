@@ -21,6 +21,16 @@ const REPRO_VERBS: readonly Verb[] = [
     usage: async () => (await import('./repro/run/usage.ts')).reproRunUsage,
     command: async () => (await import('./repro/run/run.ts')).reproRunCommand,
   },
+  {
+    name: 'explore',
+    usage: async () => (await import('./repro/explore/usage.ts')).reproExploreUsage,
+    command: async () => (await import('./repro/explore/explore.ts')).reproExploreCommand,
+  },
+  {
+    name: 'replay',
+    usage: async () => (await import('./repro/replay/usage.ts')).reproReplayUsage,
+    command: async () => (await import('./repro/replay/replay.ts')).reproReplayCommand,
+  },
 ];
 
 /** Every verb, in the order of `trace --help`. */

@@ -9,7 +9,7 @@ export function parseCommandLine(
   usage: Pick<Usage, 'name' | 'options' | 'bare' | 'foreign' | 'takesCommand'>,
   args: readonly string[],
 ): { values: OptionValues; positionals: string[]; command: readonly string[] } {
-  const end = usage.takesCommand === true ? args.indexOf('--') : -1;
+  const end = usage.takesCommand === undefined ? -1 : args.indexOf('--');
   if (usage.takesCommand === true && end === -1) {
     throw usageError(
       'the command stands behind --, and there is none',

@@ -47,8 +47,8 @@ export interface Usage {
   readonly foreign?: OptionTable;
   /** Flags whose value may be left out (`--inspect`, `--inspect=force`), with what they mean then; a value needs the `=`. */
   readonly bare?: Readonly<Record<string, string>>;
-  /** What stands behind `--` is a command with its own arguments. */
-  readonly takesCommand?: true;
+  /** What stands behind `--` is a command with its own arguments; `optional` where an argument may stand in its place. */
+  readonly takesCommand?: true | 'optional';
   /** How a shell completes the argument, and the values of flags; a flag that is not named takes any text. */
   readonly completes: {
     readonly argument: Completes;

@@ -8,6 +8,8 @@ Usage:
 Verbs:
   new          Write a folder with a script that makes a fault happen again
   run <dir>    Run it many times beside a control and give the verdict
+  explore      Run it under chosen schedules until one makes it fail
+  replay       Repeat a schedule that explore found
 
 Each has its own help: trace repro new --help.
 
@@ -25,5 +27,5 @@ export const reproUsage: Usage = {
   summary: 'Make a fault happen again: a script, its rate, a verdict',
   help,
   options: COMMON_OPTIONS,
-  completes: { argument: ['new', 'run'], values: {} },
+  completes: { argument: ['new', 'run', 'explore', 'replay'], values: {} },
 };

@@ -1,0 +1,72 @@
+import type { CourseRunner } from '../../../../repro/schedules/course.ts';
+import {
+  explore,
+  type Exploration,
+  replay,
+  type Replay,
+} from '../../../../repro/schedules/explore.ts';
+import { EXIT, type ExitCode } from '../../../core/exit-code.ts';
+import type { Command, CommandContext } from '../../command-line/command.ts';
+import { StopSignals } from '../../watching/stop-signals.ts';
+import { chooseProgram, openRunner, parseExploreOptions } from './options.ts';
+import { explorationText } from './text.ts';
+import { reproExploreUsage } from './usage.ts';
+
+/** `trace repro explore`: schedules until one makes the program fail. */
+export const reproExploreCommand: Command = { ...reproExploreUsage, run };
+
+/** How often a failing schedule is repeated before it is said to repeat. */
+const REPLAYS = 5;
+/** A line on stderr after this many schedules. */
+const PROGRESS_EVERY = 50;
+
+async function run(context: CommandContext): Promise<ExitCode> {
+  const { values, environment } = context;
+  const options = parseExploreOptions(values);
+  const program = await chooseProgram(context);
+  const signals = new StopSignals(environment);
+  const abort = new AbortController();
+  const runner = await openRunner(program);
+  // What runs is ended at once; what was tried until then is printed.
+  signals.listen(() => {
+    abort.abort();
+    void runner.close();
+  });
+  try {
+    const found = await explore(runner, {
+      ...options,
+      abort: abort.signal,
+      onSchedule: (tried, failing) => {
+        if (values['quiet'] !== true && tried % PROGRESS_EVERY === 0)
+          environment.stderr.write(`${tried} schedules, ${failing} failed\n`);
+      },
+    });
+    const repeated = await repeat(runner, found, abort.signal);
+    environment.stdout.write(explorationText(found, repeated, { program, ...sourceOf(context) }));
+    return exitCodeOf(found, signals.received);
+  } finally {
+    signals.close();
+    await runner.close();
+  }
+}
+
+async function repeat(
+  runner: CourseRunner,
+  found: Exploration,
+  abort: AbortSignal,
+): Promise<Replay | null> {
+  if (found.outcome === 'invalid' || found.failure === null || abort.aborted) return null;
+  const { course: baseline, limit } = found.baseline;
+  return replay(runner, found.failure.schedule, { runs: REPLAYS, limit, baseline, abort });
+}
+
+/** How the program was named, for the commands that go on with it. */
+function sourceOf({ positionals, command }: CommandContext): { readonly named: readonly string[] } {
+  return { named: command.length > 0 ? ['--', ...command] : positionals };
+}
+
+function exitCodeOf(found: Exploration, signal: 'SIGINT' | 'SIGTERM' | null): ExitCode {
+  if (signal !== null) return signal === 'SIGINT' ? EXIT.interrupted : EXIT.terminated;
+  if (found.outcome === 'invalid') return EXIT.invalid;
+  return found.outcome === 'found' ? EXIT.finding : EXIT.ok;
+}
