@@ -42,7 +42,7 @@ Options:
       --threads            also stop threads at lines of the program's own code
       --real-clock         sleeps take their time (default: no time; Python)
       --include <package>  explore an installed package as well; repeatable
-      --timeout <duration> what one run may take (default: from undisturbed runs)
+      --timeout <duration> what a run may take (default: by undisturbed runs)
       --python <program>   the interpreter of <dir> (default python3)
       --node <program>     the Node of <dir> (default node)
   -q, --quiet              nothing on stderr but errors
