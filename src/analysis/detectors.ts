@@ -21,6 +21,7 @@ import { restarts } from './restarts.ts';
 import { saturation } from './saturation.ts';
 import { serverSaturation } from './server-saturation.ts';
 import { slowRequests } from './slow-requests.ts';
+import { tell } from './stories.ts';
 import { wedge } from './wedge.ts';
 
 /** Every detector, in the order of their codes. */
@@ -54,19 +55,26 @@ const EXPLAINED: Partial<Record<FindingKind, readonly FindingKind[]>> = {
   wedge: ['saturation'],
 };
 
-/** All that the detectors say of a recording, worst first, numbered F1, F2, …; the same recording always gives the same list. */
+/** All that the detectors say of a recording, worst first but causes before what came of them, numbered F1, F2, …; the same recording always gives the same list. */
 export function detectAll(view: RecordingView): readonly Finding[] {
   const processes = targetsOf(view);
   const views = processes.length < 2 ? [view] : processes.map((one) => processView(view, one));
   const found = DETECTORS.flatMap((detector) =>
     (detector.of === 'run' ? [view] : views).flatMap((one) => [...detector.detect(one)]),
   );
-  return (processes.length < 2 ? found : groupFindings(found, view))
+  const ranked = (processes.length < 2 ? found : groupFindings(found, view))
     .filter(({ kind }) => !found.some((other) => EXPLAINED[other.kind]?.includes(kind)))
     .map((finding, order) => ({ finding, order }))
     .sort(
       (a, b) =>
         SEVERITY_RANK[a.finding.severity] - SEVERITY_RANK[b.finding.severity] || a.order - b.order,
     )
-    .map(({ finding }, index) => ({ ...finding, id: `F${index + 1}` }));
+    .map(({ finding }) => finding);
+  return tell(ranked).map(({ finding, because }, index) => ({
+    ...finding,
+    id: `F${index + 1}`,
+    ...(because === null
+      ? {}
+      : { because: { finding: `F${because.cause + 1}`, why: because.why } }),
+  }));
 }

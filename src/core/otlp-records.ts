@@ -173,7 +173,14 @@ export function toFinding(body: unknown): Finding | undefined {
       ),
     ),
     remedy: stringOrNull(finding['remedy']),
+    ...toBecause(finding['because']),
   };
+}
+
+function toBecause(body: unknown): Pick<Finding, 'because'> {
+  const because = asObject(body);
+  const finding = asString(because?.['finding']);
+  return finding === '' ? {} : { because: { finding, why: asString(because?.['why']) } };
 }
 
 function toEvidence(evidence: Body): Evidence {

@@ -246,6 +246,8 @@ export interface Finding {
   /** Numbers, each key suffixed with its unit (`worst_s`, `count`, `share_ratio`). */
   readonly measure: Readonly<Record<string, number>>;
   readonly remedy: string | null;
+  /** The finding that it came of, and how; absent where it stands by itself. */
+  readonly because?: { readonly finding: string; readonly why: string };
 }
 
 /** A time series: `at[i]` (sorted) is when `value[i]` was read. */

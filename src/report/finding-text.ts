@@ -11,11 +11,14 @@ const LABEL_WIDTH = 10;
 const PLACES_SHOWN = 5;
 const EVIDENCE_SHOWN = 8;
 
+/** What a finding is told with: the run, and the findings that may be its consequences. */
+type Told = Pick<Report, 'startedAt' | 'targets'> & Partial<Pick<Report, 'findings'>>;
+
 /** One finding: what it is, where, the numbers, what they rest on, and what to do. */
 export function writeFinding(
   page: Page,
   finding: Finding,
-  { startedAt, targets }: Pick<Report, 'startedAt' | 'targets'>,
+  { startedAt, targets, findings = [] }: Told,
 ): void {
   const { style } = page;
   const mark = { critical: style.red, warning: style.yellow, note: style.cyan }[finding.severity];
@@ -27,6 +30,12 @@ export function writeFinding(
   page.paragraph(outside(finding.summary, 600), { first: AT, rest: AT });
   const field = (label: string, text: string) =>
     page.field(label, text, { at: AT, labelWidth: LABEL_WIDTH });
+  const { because } = finding;
+  if (because !== undefined)
+    field('because', `of ${outside(because.finding, 12)}: ${outside(because.why, 200)}`);
+  const consequences = findings.filter((one) => one.because?.finding === finding.id);
+  if (consequences.length > 0)
+    field('leads to', consequences.map(({ id, kind }) => `${outside(id, 12)} ${kind}`).join(', '));
   finding.where.slice(0, PLACES_SHOWN).forEach((place, i) => {
     // The places after the first are its callers, so the thread is the same.
     const text = placeText(place, page) + (i === 0 ? threadText(place) : '');

@@ -56,7 +56,7 @@ export function toDocument(report: Report): Record<string, unknown> {
       remedy,
       ...(pid === undefined ? {} : { pid }),
     })),
-    findings: report.findings.map(findingDocument),
+    findings: report.findings.map((finding) => findingDocument(finding, report.findings)),
     ...(report.run === null ? {} : { run: commandDocument(report.run) }),
     hypotheses: report.hypotheses.map(hypothesisDocument),
     gaps: report.gaps.map((gap) => gapDocument(gap, report.startedAt)),
@@ -87,7 +87,8 @@ export function toDocument(report: Report): Record<string, unknown> {
   };
 }
 
-function findingDocument(finding: Finding): Record<string, unknown> {
+function findingDocument(finding: Finding, all: readonly Finding[]): Record<string, unknown> {
+  const consequences = all.filter(({ because }) => because?.finding === finding.id);
   return {
     id: finding.id,
     code: finding.code,
@@ -113,6 +114,8 @@ function findingDocument(finding: Finding): Record<string, unknown> {
     })),
     measure: finding.measure,
     remedy: finding.remedy,
+    ...(finding.because === undefined ? {} : { because: { ...finding.because } }),
+    ...(consequences.length === 0 ? {} : { consequences: consequences.map(({ id }) => id) }),
   };
 }
 
