@@ -90,7 +90,7 @@ describe('mistakes on the command line', () => {
       out: '',
       err: "trace: unknown verb 'atach'\n       Did you mean trace attach? See trace --help\n",
     });
-    expect((await run('frobnicate')).err).toContain('Verbs: attach, run, load, show');
+    expect((await run('frobnicate')).err).toContain('Verbs: attach, run, tasks, load, show');
   });
 
   it('takes a bare pid for a forgotten verb', async () => {

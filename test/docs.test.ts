@@ -8,6 +8,7 @@ import { chooseCleanRule, cleanUsage } from '../src/commands/recordings/clean-op
 import { lsUsage } from '../src/commands/recordings/ls-options.ts';
 import { chooseCleanupTarget, cleanupUsage } from '../src/commands/cleanup/options.ts';
 import { completionUsage } from '../src/commands/completion/options.ts';
+import { chooseTasksOptions, tasksUsage } from '../src/commands/tasks/options.ts';
 import { chooseDoctorTarget, doctorUsage } from '../src/commands/doctor/options.ts';
 import { heapUsage, parseHeapOptions } from '../src/commands/heap/options.ts';
 import { flagsOf, parseCommandLine } from '../src/commands/command-line/command-line.ts';
@@ -42,6 +43,7 @@ const helps = [
   loadUsage.help,
   showUsage.help,
   doctorUsage.help,
+  tasksUsage.help,
   cleanupUsage.help,
   lsUsage.help,
   cleanUsage.help,
@@ -96,6 +98,7 @@ describe('examples', () => {
         expect(positionals.length).toBeGreaterThan(1);
       else if (name === 'load') parseLoadOptions(values, positionals, { env: {} });
       else if (name === 'profile') parseProfileOptions(values, positionals);
+      else if (name === 'tasks') chooseTasksOptions(values, positionals);
       else if (name === 'doctor') chooseDoctorTarget(values, positionals);
       else if (name === 'heap') parseHeapOptions(values, positionals);
       else if (name === 'cleanup') chooseCleanupTarget(values, positionals);
@@ -126,6 +129,7 @@ describe('flags', () => {
       'docs/doctor.md',
       'docs/profile.md',
       'docs/heap.md',
+      'docs/tasks.md',
       'docs/cleanup.md',
       'docs/ls.md',
       'docs/clean.md',

@@ -51,6 +51,7 @@ function expectedCodes(name: string | undefined, args: readonly string[]): reado
   const namesProcess = args.some((arg) => /^\d{4,}$/.test(arg));
   if (name === 'show' || name === 'heap' || name === 'profile') return [3];
   if (name === 'attach') return args.length === 0 ? [0] : [3];
+  if (name === 'tasks') return [3];
   if (name === 'doctor' || name === 'cleanup') return namesProcess ? [3] : [0];
   // So few requests may prove nothing, and a condition of an example may hold.
   if (name === 'load' && !args.includes('--dry-run')) {

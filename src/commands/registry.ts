@@ -46,6 +46,11 @@ export const VERBS: readonly Verb[] = [
     command: async () => (await import('./run/run.ts')).runCommand,
   },
   {
+    name: 'tasks',
+    usage: async () => (await import('./tasks/options.ts')).tasksUsage,
+    command: async () => (await import('./tasks/tasks.ts')).tasksCommand,
+  },
+  {
     name: 'load',
     usage: async () => (await import('./load/usage.ts')).loadUsage,
     command: async () => (await import('./load/load.ts')).loadCommand,

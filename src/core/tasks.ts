@@ -163,3 +163,62 @@ function group(members: readonly TaskView[], byId: ReadonlyMap<string, TaskView>
 function compare(a: string, b: string): number {
   return a < b ? -1 : a > b ? 1 : 0;
 }
+
+/** How many tasks of one coroutine waited in one place, at the first look at which there were any, and since. */
+export interface TaskPlaceCourse {
+  readonly coroutine: string;
+  readonly place: Frame | null;
+  readonly first: number;
+  readonly last: number;
+  readonly most: number;
+}
+
+/** How the tasks of a process changed over several looks. */
+export interface TaskCourse {
+  readonly looks: number;
+  /** From the first to the last look. */
+  readonly over: Seconds;
+  /** Those that grew most first; a place that was not there at the first look began with 0. */
+  readonly places: readonly TaskPlaceCourse[];
+  readonly last: TasksLook | null;
+}
+
+/** Places kept of a course: a process that makes names up has no end of them. */
+const COURSE_PLACES = 2000;
+
+/** The course with one look more, `over` seconds after the first. */
+export function addTaskCounts(course: TaskCourse, look: TasksLook, over: Seconds): TaskCourse {
+  const counts = new Map<string, { coroutine: string; place: Frame | null; count: number }>();
+  for (const { coroutine, place, count } of groupTasks(look.tasks)) {
+    const key = placeKey({ coroutine, place });
+    const known = counts.get(key);
+    if (known === undefined) counts.set(key, { coroutine, place, count });
+    else known.count += count;
+  }
+  const places = course.places.map((one) => {
+    const last = counts.get(placeKey(one))?.count ?? 0;
+    counts.delete(placeKey(one));
+    return { ...one, last, most: Math.max(one.most, last) };
+  });
+  const isFirst = course.looks === 0;
+  const fresh = [...counts.values()].map(({ coroutine, place, count }) => ({
+    coroutine,
+    place,
+    first: isFirst ? count : 0,
+    last: count,
+    most: count,
+  }));
+  const sorted = [...places, ...fresh].toSorted(
+    (a, b) => b.last - b.first - (a.last - a.first) || b.last - a.last,
+  );
+  return { looks: course.looks + 1, over, places: sorted.slice(0, COURSE_PLACES), last: look };
+}
+
+function placeKey({ coroutine, place }: { coroutine: string; place: Frame | null }): string {
+  return JSON.stringify([coroutine, place?.function, place?.file, place?.line]);
+}
+
+/** The names of the tasks that have entered a lock, pool or group. */
+export function holdersOf(tasks: readonly TaskView[], object: TaskObject): readonly TaskView[] {
+  return tasks.filter(({ holds }) => holds.some(({ id }) => id === object.id));
+}

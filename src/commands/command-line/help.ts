@@ -7,6 +7,7 @@ Usage:
 Verbs:
   attach <pid>       Watch a running process and say what blocks its event loop
   run -- <command>   Start a command and watch it from its first moment on
+  tasks <pid>        Show the asyncio tasks of a process, and what they wait for
   load <url>         Send load to an OpenAI-compatible server and measure it
   show <recording>   Print the report of a recording again
   profile <pid>      Say where a process spends its time, by function

@@ -1,0 +1,57 @@
+import { join } from 'node:path';
+import { afterEach, describe, expect, it } from 'vitest';
+import { interpreters } from '../environments.ts';
+import { type Running, startReady } from '../targets/harness.ts';
+import { runCli } from './cli.ts';
+
+const KINDS = join(import.meta.dirname, '../targets/python/task_kinds.py');
+const running: Running[] = [];
+
+afterEach(async () => {
+  for (const target of running.splice(0)) await target.stop();
+});
+
+async function start(command: string, args: readonly string[]): Promise<string> {
+  const target = await startReady(command, args);
+  running.push(target);
+  return String(target.pid);
+}
+
+describe('trace tasks', () => {
+  it('shows a tree, one task, groups, growth and a document', async () => {
+    const [python] = interpreters();
+    const pid = await start(python?.path ?? '', [KINDS]);
+    const tree = await runCli(['tasks', pid]);
+    expect(tree.stderr).toBe('');
+    expect(tree.code).toBe(0);
+    expect(tree.stdout).toContain('waits for a lock, which owner-1 has');
+    expect(tree.stdout).toMatch(/^gathering-1 .*\n.*gathers tasks \(3\)/m);
+
+    const one = await runCli(['tasks', pid, '--task', 'deep-1']);
+    expect(one.stdout.match(/\bdeep \(.*task_kinds\.py:\d+\)/g)?.length).toBe(11);
+
+    const watched = await runCli(['tasks', pid, '--watch=0.2s', '-d', '0.5s', '--json']);
+    const document = JSON.parse(watched.stdout) as { growth: { looks: number } };
+    expect(document.growth.looks).toBeGreaterThan(1);
+
+    const none = await runCli(['tasks', pid, '--task', 'nobody']);
+    expect([none.code, none.stdout]).toEqual([3, '']);
+    expect(none.stderr).toContain('no task of');
+  });
+
+  it('says why there are none', async () => {
+    const node = await start(process.execPath, [
+      '-e',
+      'console.log("READY", process.pid, 0); setInterval(() => {}, 1e6)',
+    ]);
+    const refused = await runCli(['tasks', node]);
+    expect([refused.code, refused.stdout]).toEqual([5, '']);
+    expect(refused.stderr).toContain('Node process');
+
+    const program = "import os, sys; print('READY', os.getpid(), 0, flush=True); sys.stdin.read()";
+    const plain = await start(interpreters()[0]?.path ?? '', ['-c', program]);
+    const empty = await runCli(['tasks', plain]);
+    expect(empty.code).toBe(0);
+    expect(empty.stdout).toMatch(/asyncio\s+was\s+never\s+imported/);
+  });
+});
