@@ -14,6 +14,7 @@ import type {
   Span,
 } from '../core/types.ts';
 import { numberAttribute, textAttribute, weightedStacks } from './attributes.ts';
+import { type Cost, growingCost } from './growing-cost.ts';
 import { starvationOf } from './throttling.ts';
 
 /**
@@ -164,7 +165,9 @@ function blockedFinding(
     toPlace(place, worst.span),
   );
   const severity: Severity = isCritical ? 'critical' : 'warning';
-  const mechanism = commonest(group.map((block) => textOf(block.span, ATTR.mechanism)));
+  const growing = growingCost(costsOf(group));
+  const seen = commonest(group.map((block) => textOf(block.span, ATTR.mechanism)));
+  const mechanism = growing === null ? seen : 'quadratic work';
   const place = where[0];
   return {
     code: CODE,
@@ -181,6 +184,7 @@ function blockedFinding(
     evidence: [
       turnsEvidence(group),
       ...stackEvidence(group, place),
+      ...(growing === null ? [] : [growing.evidence]),
       ...(waited < total * NOTABLE_WAIT ? [] : starvationOf(view, spansOf(group)).evidence),
     ],
     measure: {
@@ -193,9 +197,17 @@ function blockedFinding(
       threshold_s: Number(view.start.settings['lag_threshold_s'] ?? 0),
       on_cpu_s: sum(group.map((block) => block.onCpu)),
       run_queue_wait_s: sum(group.map((block) => block.runQueueWait)),
+      ...growing?.measure,
     },
     remedy: remedyFor(mechanism),
   };
+}
+
+/** Of blocks that stand for several nobody knows what each cost. */
+function costsOf(group: readonly Block[]): readonly Cost[] {
+  return group
+    .filter(({ count }) => count === 1)
+    .map((block) => ({ at: block.span.from, cpu: block.onCpu, duration: middle(block) }));
 }
 
 function starvedFinding(
@@ -286,6 +298,8 @@ const REMEDIES: Readonly<Record<string, string>> = {
   'network-io': 'Use an asynchronous client, or run the synchronous one in a thread.',
   subprocess: 'Start the child process asynchronously and await its end.',
   pipe: 'Read the pipe asynchronously, or in a thread.',
+  'quadratic work':
+    'It goes through all that was gathered since the start: keep an index or a running total, or bound what is kept.',
   lock: 'See which thread holds the lock or the GIL; do not wait for it on the loop.',
 };
 const OTHER_REMEDY =

@@ -45,10 +45,14 @@ export interface Drift {
   readonly p: Ratio;
 }
 
-/** Null with too few values. `at` in seconds, ascending; values in any unit. */
-export function driftOf(at: ArrayLike<number>, value: ArrayLike<number>): Drift | null {
+/** Null with fewer values than `least`. `at` in seconds, ascending; values in any unit. */
+export function driftOf(
+  at: ArrayLike<number>,
+  value: ArrayLike<number>,
+  least: number = LEAST_VALUES,
+): Drift | null {
   const n = Math.min(at.length, value.length);
-  if (n < LEAST_VALUES) return null;
+  if (n < least) return null;
   const windows = Math.min(WINDOWS, Math.floor(n / LEAST_IN_WINDOW));
   const { slope, low, high } = theilSen(mediansOf(at, n, windows), mediansOf(value, n, windows));
   const stretches = mediansOf(value, n, STRETCHES);
