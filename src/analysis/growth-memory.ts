@@ -11,6 +11,7 @@ import {
   type Least,
 } from './growth-finding.ts';
 import { projectionOf } from './growth-projection.ts';
+import { heldGrowth, type HeldGrowth, isOutsideOfObjects } from './growth-heap.ts';
 import { trendOf } from '../core/trend.ts';
 
 /**
@@ -27,6 +28,9 @@ const LEAST_MEMORY_SHORT: Least = { rise: 256 * 2 ** 20, ratio: 0.5 };
  * reading a little after its start and its last one a little before its end.
  */
 const LEAST_MEMORY_TIME: Seconds = 58;
+/** In the first minute, where objects name the growth: what fills a GiB in some minutes, seen for as long as three looks take. */
+const LEAST_NAMED: Least = { rise: 48 * 2 ** 20, ratio: 0.25 };
+const LEAST_NAMED_TIME: Seconds = 12;
 /** What the heap holds of the growth, to be its owner. */
 const OWNER_SHARE: Ratio = 0.5;
 
@@ -46,10 +50,52 @@ export const memoryLeak: Detector = {
       })
       .sort((a, b) => riseOf(b.growth) - riseOf(a.growth));
     if (heap !== undefined) yield projected(view, heapFinding(view, heap, growth), heap.growth);
-    else if (growth !== null)
-      yield projected(view, memoryFinding(view, growth, { memory, isLong }), growth);
+    else {
+      const objects = heldGrowth(view);
+      const known = growth ?? (objects === null ? null : namedGrowth(memory));
+      if (known === null) return;
+      const finding =
+        objects === null
+          ? memoryFinding(view, known, { memory, isLong })
+          : objectsFinding(view, known, objects);
+      yield projected(view, finding, known);
+    }
   },
 };
+
+/** Growth in the first minute is taken seriously where the objects are known that it is in: warming up is code, and not data. */
+function namedGrowth(memory: Readings): Growth | null {
+  const trend = trendOf(memory.at, memory.value);
+  return trend.duration >= LEAST_NAMED_TIME && grows(trend, LEAST_NAMED, LEAST_NAMED)
+    ? { what: 'memory', verb: 'grows', unit: 'bytes', trend }
+    : null;
+}
+
+/** Objects of the program are looked at, and one container holds what grew. */
+function objectsFinding(
+  view: RecordingView,
+  growth: Growth,
+  held: HeldGrowth,
+): Omit<Finding, 'id'> {
+  const finding = leakFinding(view, growth, {
+    code: 'TRC110',
+    kind: 'memory-leak',
+    mechanism: held.mechanism,
+    owned: held.owned,
+    owner: held.owner,
+    remedy:
+      held.mechanism === 'listeners'
+        ? `Remove each callback from ${held.owner.name} when what it is for is over.`
+        : `Bound what ${held.owner.name} keeps, or remove from it what is done with.`,
+  });
+  const [trend, ...others] = finding.evidence;
+  return {
+    ...finding,
+    pid: held.pid,
+    where: held.place === null ? [] : [held.place],
+    evidence: [trend, held.evidence, ...others],
+  };
+}
 
 /** What V8 tells of its memory where it is asked (`--inspect`). */
 interface HeapOwner {
@@ -128,7 +174,11 @@ function memoryFinding(
   const byWork = isLong ? growthByWork(view, memory) : null;
   if (byWork === null) {
     const isKnown = V8_OWNERS.some(({ metric }) => view.series(metric).length > 0);
-    const outside = isKnown ? ', and the V8 heap does not grow' : '';
+    const outside = isKnown
+      ? ', and the V8 heap does not grow'
+      : isOutsideOfObjects(view)
+        ? ', and Python objects do not grow: it is in native code or the allocator'
+        : '';
     return inconclusiveFinding(view, growth, {
       why: isLong
         ? `whether a cache fills or memory leaks cannot be told without knowing what holds it${outside}`

@@ -6,4 +6,6 @@ export const COLLECTOR = {
   workers: 'worker-processes',
   /** V8's heap and garbage collector, through an inspector that trace may evaluate in (`--inspect`). */
   heap: 'v8-heap',
+  /** The objects of a Python process, looked at while its memory grows. */
+  pythonHeap: 'python-heap',
 } as const;

@@ -145,6 +145,8 @@ export const SNAPSHOT = {
   threads: 'threads',
   /** Who waits for what and who has it: a LockLook (lock-look.ts). */
   locks: 'locks',
+  /** The objects of one process while its memory grows: `pid`, and the largest types and containers of a HeapLook. */
+  heap: 'heap',
 } as const;
 
 const gauge = (name: string, unit: string, description: string): Metric => ({

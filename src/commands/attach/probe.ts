@@ -1,5 +1,6 @@
 import { LockWatch } from '../../../collectors/python/locks/lock-watch.ts';
 import { processCollector } from '../../../collectors/process/process.ts';
+import { PythonHeapWatch } from '../../../collectors/python/heap-watch.ts';
 import { Sampler } from '../../../collectors/sampler/sampler.ts';
 import { SamplingCrew } from '../../../collectors/sampler/sampling-crew.ts';
 import type { StackSource } from '../../../collectors/sampler/stack-source.ts';
@@ -89,6 +90,7 @@ export async function probeTarget(
       ...(sampler === null ? [] : [sampler]),
       ...inspector.collectors,
       ...locks,
+      ...(sampler !== null && runtime.name === 'python' ? [new PythonHeapWatch()] : []),
     ],
     sampler,
     infos,

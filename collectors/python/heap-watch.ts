@@ -1,0 +1,143 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { COLLECTOR } from '../../src/core/collector-name.ts';
+import type { HeapLook } from '../../src/core/heap-look.ts';
+import { heapSnapshot } from '../../src/core/heap-snapshot.ts';
+import { SNAPSHOT } from '../../src/core/semconv.ts';
+import type {
+  Availability,
+  Bytes,
+  Collector,
+  Gap,
+  Metric,
+  Observation,
+  ObserveContext,
+  ProcessTarget,
+  Ratio,
+  Seconds,
+} from '../../src/core/types.ts';
+import { readStatus } from '../../src/platform/proc.ts';
+import { PythonHeap } from './heap-look.ts';
+import { openPython, type PythonReader } from './reader.ts';
+
+/** Looks at the objects of a Python process while its memory grows, and only then. */
+
+const READ_EVERY: Seconds = 1;
+/** Growth is judged over so many readings. */
+const WINDOW: Seconds = 5;
+/** Memory that rises so fast fills a machine within the hour: it is looked at as soon as it is seen. */
+const FAST: Bytes = 4 * 2 ** 20;
+/** Slower growth is looked at when it has come to this since the last look, or the start: an arena or two, and a twentieth. */
+const LEAST_RISE: Bytes = 4 * 2 ** 20;
+const LEAST_RATIO: Ratio = 0.05;
+/** Between the first two looks: a difference needs something to differ. */
+const PAIR_AFTER: Seconds = 5;
+/** From then on. */
+const EVERY: Seconds = 60;
+/** Of a core: a look that took half a second is not followed by another for 17 s. */
+const CPU_SHARE: Ratio = 0.03;
+
+/** When to look, from readings of a process's memory; pure. */
+export class LookSchedule {
+  readonly #readings: { readonly at: Seconds; readonly bytes: Bytes }[] = [];
+  #looks = 0;
+  #lastAt: Seconds = 0;
+  #lastBytes: Bytes | null = null;
+  #notBefore: Seconds = Number.NEGATIVE_INFINITY;
+
+  /** Whether a reading calls for a look. */
+  isDue(at: Seconds, bytes: Bytes): boolean {
+    const readings = this.#readings;
+    readings.push({ at, bytes });
+    while ((readings[0]?.at ?? at) < at - WINDOW) readings.shift();
+    this.#lastBytes ??= bytes;
+    if (at < this.#notBefore) return false;
+    const rise = bytes - this.#lastBytes;
+    const [oldest] = readings;
+    const span = at - (oldest?.at ?? at);
+    const isFast =
+      span >= WINDOW - 2 * READ_EVERY && (bytes - (oldest?.bytes ?? bytes)) / span >= FAST;
+    if (this.#looks === 1) return at - this.#lastAt >= PAIR_AFTER && rise >= LEAST_RISE;
+    if (isFast) return true;
+    return rise >= LEAST_RISE && rise >= this.#lastBytes * LEAST_RATIO;
+  }
+
+  /** A look was taken, which took so long. */
+  looked(at: Seconds, bytes: Bytes, duration: Seconds): void {
+    this.#looks++;
+    this.#lastAt = at;
+    this.#lastBytes = bytes;
+    const rest = this.#looks === 1 ? PAIR_AFTER : Math.max(EVERY, duration / CPU_SHARE);
+    this.#notBefore = at + rest;
+  }
+}
+
+export class PythonHeapWatch implements Collector<ProcessTarget> {
+  readonly name: string = COLLECTOR.pythonHeap;
+  readonly metrics: readonly Metric[] = [];
+
+  /** Nothing is opened before memory grows. */
+  probe(): Promise<Availability> {
+    return Promise.resolve({ available: true });
+  }
+
+  async *observe(
+    { pid }: ProcessTarget,
+    { signal, clock }: ObserveContext,
+  ): AsyncIterable<Observation> {
+    const schedule = new LookSchedule();
+    let reader: PythonReader | null = null;
+    try {
+      for (;;) {
+        await sleep(READ_EVERY * 1e3, undefined, { signal }).catch(() => {});
+        if (signal.aborted) return;
+        const bytes = heldBy(pid);
+        if (bytes === null || !schedule.isDue(clock.mono(), bytes)) continue;
+        reader ??= opened(pid);
+        if (reader === null) return;
+        const from = clock.mono();
+        const look = await lookInSteps(new PythonHeap(reader, clock), signal);
+        if (signal.aborted) return;
+        schedule.looked(clock.mono(), bytes, clock.mono() - from);
+        yield look === null
+          ? unreadable(clock.now())
+          : { kind: 'snapshot', at: look.at, of: SNAPSHOT.heap, body: heapSnapshot(pid, look) };
+      }
+    } finally {
+      reader?.close();
+    }
+  }
+}
+
+/** A look with room for others between its steps; null when it was broken off or could not be had. */
+async function lookInSteps(heap: PythonHeap, signal: AbortSignal): Promise<HeapLook | null> {
+  const steps = heap.look();
+  while (!signal.aborted) {
+    const step = steps.next();
+    if (step.done === true) return step.value;
+    await new Promise((resolve) => setImmediate(resolve));
+  }
+  return null;
+}
+
+/** Null when it cannot be read, or is gone: others say so. */
+function opened(pid: number): PythonReader | null {
+  const result = openPython(pid);
+  return result.ok ? result.reader : null;
+}
+
+/** What only this process can give back: mapped files are the kernel's. */
+function heldBy(pid: number): Bytes | null {
+  const status = readStatus(pid);
+  return status?.anonymousBytes ?? status?.residentBytes ?? null;
+}
+
+function unreadable(at: Seconds): Gap {
+  return {
+    kind: 'gap',
+    from: at,
+    to: at,
+    collector: COLLECTOR.pythonHeap,
+    reason: 'failed',
+    detail: 'the lists of its objects changed faster than they could be read',
+  };
+}

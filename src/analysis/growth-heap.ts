@@ -1,0 +1,151 @@
+import { heapGrowth, type HeapGrowth } from '../core/heap-growth.ts';
+import type { HeapLook } from '../core/heap-look.ts';
+import { readHeapSnapshot } from '../core/heap-snapshot.ts';
+import { frameOrigin } from '../core/place.ts';
+import { SNAPSHOT } from '../core/semconv.ts';
+import { printable } from '../core/text.ts';
+import type { Bytes, Evidence, Place, Ratio, RecordingView, Seconds } from '../core/types.ts';
+import type { Owner } from './growth-owner.ts';
+
+/** Which objects grew while memory did, and who holds them: from looks at the heap (snapshots of `heap`). */
+
+/** A container that holds less of the growth than that is not what grows. */
+const HOLDER_SHARE: Ratio = 0.3;
+/** Callables in a container of any kind: callbacks, listeners, hooks. */
+const CALLABLES: ReadonlySet<string> = new Set([
+  'function',
+  'method',
+  'builtin_function_or_method',
+  'functools.partial',
+  'weakref.WeakMethod',
+]);
+const TEXT_LIMIT = 200;
+
+/** What grew, and who holds it. */
+export interface HeldGrowth {
+  readonly mechanism: 'listeners' | 'python-objects';
+  /** As a sentence ends: `held by app.cache._store`. */
+  readonly owned: string;
+  readonly owner: Owner;
+  readonly place: Place | null;
+  readonly evidence: Evidence;
+  readonly pid: number;
+  readonly elapsed: Seconds;
+}
+
+/** The container or type behind the growth of memory; null where no look was taken, or none of what grew is in objects. */
+export function heldGrowth(view: RecordingView): HeldGrowth | null {
+  let best: HeldGrowth | null = null;
+  for (const [pid, looks] of looksByProcess(view)) {
+    const held = heldIn(pid, looks);
+    if (held !== null && (best === null || held.owner.rise > best.owner.rise)) best = held;
+  }
+  return best;
+}
+
+/** Whether objects were looked at while memory grew, and did not grow with it: then it is native memory. */
+export function isOutsideOfObjects(view: RecordingView): boolean {
+  const all = [...looksByProcess(view).values()].flatMap((looks) => between(looks) ?? []);
+  return all.length > 0 && all.every(({ verdict }) => verdict === 'native');
+}
+
+function looksByProcess(view: RecordingView): ReadonlyMap<number, readonly HeapLook[]> {
+  const looks = new Map<number, HeapLook[]>();
+  for (const { at, body } of view.snapshots(SNAPSHOT.heap)) {
+    const read = readHeapSnapshot(at, body);
+    if (read === null) continue;
+    const known = looks.get(read.pid);
+    if (known === undefined) looks.set(read.pid, [read.look]);
+    else known.push(read.look);
+  }
+  return looks;
+}
+
+function between(looks: readonly HeapLook[]): HeapGrowth | null {
+  const [first] = looks;
+  const last = looks.at(-1);
+  return first === undefined || last === undefined || looks.length < 2
+    ? null
+    : heapGrowth(first, last);
+}
+
+function heldIn(pid: number, looks: readonly HeapLook[]): HeldGrowth | null {
+  const growth = between(looks);
+  if (growth === null) return null;
+  const whole: Bytes = Math.max(growth.resident ?? 0, growth.objects);
+  // Of what grew: what each look found larger than the one before, and not only the last.
+  const container = growth.containers.find(({ container: { id } }) => risesThrough(looks, id));
+  const share = container === undefined ? 0 : Math.min(1, container.addedBytes / whole);
+  if (growth.verdict === 'container' && container !== undefined && share >= HOLDER_SHARE)
+    return ofContainer(pid, growth, { change: container, share });
+  const [type] = growth.types;
+  const typeShare = type === undefined ? 0 : Math.min(1, type.addedBytes / whole);
+  if (growth.verdict === 'native' || type === undefined || typeShare < HOLDER_SHARE) return null;
+  const name = printable(type.type, TEXT_LIMIT);
+  return {
+    mechanism: 'python-objects',
+    owned: `most of it in objects of type ${name}`,
+    owner: { name, rise: type.addedBytes, share: typeShare },
+    place: null,
+    evidence: {
+      kind: 'heap',
+      summary: `${name}: ${type.addedCount} more objects in ${growth.elapsed.toFixed(0)} s; what holds them was not found`,
+      data: { type: name, added_count: type.addedCount, added_bytes: type.addedBytes },
+    },
+    pid,
+    elapsed: growth.elapsed,
+  };
+}
+
+function risesThrough(looks: readonly HeapLook[], id: string): boolean {
+  const entries = looks.flatMap(
+    ({ containers }) => containers.find((one) => one.id === id)?.entries ?? [],
+  );
+  return entries.every((count, i) => i === 0 || count > (entries[i - 1] ?? 0));
+}
+
+function ofContainer(
+  pid: number,
+  { elapsed }: HeapGrowth,
+  { change, share }: { change: HeapGrowth['containers'][number]; share: Ratio },
+): HeldGrowth {
+  const { type, content, at } = change.container;
+  const kind = printable(type, TEXT_LIMIT);
+  const of = content === null ? '' : ` of ${printable(content, TEXT_LIMIT)}`;
+  const path = at === null ? null : printable(at.path, TEXT_LIMIT);
+  const name = path ?? `a ${kind}${of}`;
+  const isListeners = content !== null && CALLABLES.has(content);
+  const file = at?.file ?? null;
+  return {
+    mechanism: isListeners ? 'listeners' : 'python-objects',
+    owned: `held by ${name}${path === null ? '' : ` (${kind}${of})`}`,
+    owner: { name, rise: change.addedBytes, share },
+    place:
+      path === null
+        ? null
+        : {
+            function: path,
+            file: printable(file ?? at?.module ?? '', 1024),
+            line: at?.line ?? null,
+            module: file === null ? null : frameOrigin(file).module,
+            thread: null,
+            share,
+          },
+    evidence: {
+      kind: 'heap',
+      summary: `${name}: from ${change.count - change.addedCount} to ${change.count} entries in ${elapsed.toFixed(0)} s, a ${kind}${of}`,
+      data: {
+        path,
+        type: kind,
+        content,
+        held_by: at?.owner ?? null,
+        entries_count: change.count,
+        added_entries_count: change.addedCount,
+        added_bytes: change.addedBytes,
+        bytes: change.bytes,
+      },
+    },
+    pid,
+    elapsed,
+  };
+}

@@ -1,0 +1,143 @@
+import { describe, expect, it } from 'vitest';
+import { detectAll } from '../../src/analysis/detectors.ts';
+import type { HeapContainer, HeapLook } from '../../src/core/heap-look.ts';
+import { heapSnapshot } from '../../src/core/heap-snapshot.ts';
+import { METRIC, SNAPSHOT } from '../../src/core/semconv.ts';
+import type { Finding, Observation } from '../../src/core/types.ts';
+import { memoryRecording } from '../../src/recording/memory.ts';
+import { MIB, START, T0 } from './simulated-run.ts';
+
+const memory = (count: number, value: (second: number) => number): Observation[] =>
+  Array.from({ length: count }, (_, second) => ({
+    kind: 'sample',
+    at: T0 + second,
+    metric: METRIC.memoryUsage.name,
+    value: Math.round(value(second)),
+    attributes: {},
+  }));
+
+const cache = (entries: number, more: Partial<HeapContainer> = {}): HeapContainer => ({
+  id: '7f00:dict',
+  type: 'dict',
+  entries,
+  bytes: entries * 1024,
+  content: 'app.Blob',
+  at: {
+    path: 'app.cache._store',
+    owner: 'instance',
+    module: 'app.cache',
+    file: '/srv/venv/lib/python3.11/site-packages/app/cache.py',
+    line: null,
+  },
+  ...more,
+});
+
+const look = (second: number, resident: number, containers: HeapContainer[]): Observation => {
+  const body: HeapLook = {
+    at: T0 + second,
+    duration: 0.3,
+    objects: 50_000,
+    bytes: 5 * MIB,
+    resident,
+    types: [],
+    containers,
+    leastEntries: 64,
+    broken: 0,
+    repaired: 0,
+    lacking: null,
+  };
+  return { kind: 'snapshot', at: T0 + second, of: SNAPSHOT.heap, body: heapSnapshot(42, body) };
+};
+
+function findingsOf(...observations: readonly Observation[][]): readonly Finding[] {
+  const recording = memoryRecording(START);
+  for (const observation of observations.flat()) recording.write(observation);
+  return detectAll(recording.view());
+}
+
+/** Half a MiB a second, all of it in the cache. */
+const level = (s: number): number => (50 + s * 0.5) * MIB;
+const filling = (s: number): HeapContainer => cache(1000 + s * 512);
+
+describe('memory that grows with objects that were looked at', () => {
+  it('is a leak that names its holder, with the entries and the file', () => {
+    const [finding, ...others] = findingsOf(memory(120, level), [
+      look(10, level(10), [filling(10)]),
+      look(20, level(20), [filling(20)]),
+      look(80, level(80), [filling(80)]),
+    ]);
+    expect(others).toEqual([]);
+    expect(finding).toMatchObject({
+      code: 'TRC110',
+      kind: 'memory-leak',
+      mechanism: 'python-objects',
+      severity: 'warning',
+      pid: 42,
+      where: [
+        {
+          function: 'app.cache._store',
+          file: '/srv/venv/lib/python3.11/site-packages/app/cache.py',
+          module: 'app',
+        },
+      ],
+    });
+    expect(finding?.summary).toContain('held by app.cache._store (dict of app.Blob)');
+    const heap = finding?.evidence.find(({ kind }) => kind === 'heap');
+    expect(heap?.data).toMatchObject({
+      path: 'app.cache._store',
+      held_by: 'instance',
+      entries_count: 1000 + 80 * 512,
+      added_entries_count: 70 * 512,
+    });
+  });
+
+  it('is a leak of listeners where the holder holds callables', () => {
+    const of = (s: number): HeapContainer => cache(s * 512, { type: 'list', content: 'method' });
+    expect(
+      findingsOf(memory(120, level), [
+        look(10, level(10), [of(10)]),
+        look(80, level(80), [of(80)]),
+      ]),
+    ).toMatchObject([{ code: 'TRC110', mechanism: 'listeners' }]);
+  });
+
+  it('is said within half a minute where it is fast', () => {
+    const fast = (s: number): number => (50 + s * 5) * MIB;
+    const of = (s: number): HeapContainer => cache(1000 + s * 5120);
+    const seen = [look(5, fast(5), [of(5)]), look(11, fast(11), [of(11)])];
+    expect(findingsOf(memory(20, fast), seen)).toMatchObject([
+      { code: 'TRC110', where: [{ function: 'app.cache._store' }] },
+    ]);
+    expect(findingsOf(memory(20, fast))).toEqual([]);
+  });
+
+  it('is no more than a note where the objects do not grow, or hold little of it', () => {
+    const still = [look(10, level(10), [cache(1000)]), look(80, level(80), [cache(1000)])];
+    expect(findingsOf(memory(120, level), still)).toMatchObject([
+      { code: 'TRC119', summary: expect.stringContaining('native code') as string },
+    ]);
+    const small = [look(10, level(10), [cache(1000)]), look(80, level(80), [cache(2000)])];
+    expect(findingsOf(memory(120, level), small)).toMatchObject([{ code: 'TRC119' }]);
+  });
+
+  it('names no container that shrank in between', () => {
+    const looks = [30_000, 1000, 60_000].map((entries, i) =>
+      look(10 + 30 * i, level(10 + 30 * i), [cache(entries)]),
+    );
+    expect(findingsOf(memory(120, level), looks)).toMatchObject([{ code: 'TRC119' }]);
+  });
+
+  it('is silent where memory levels off, however a cache filled before', () => {
+    const bounded = (s: number): number => (50 + Math.min(20, s) * 3) * MIB;
+    const of = (s: number): HeapContainer => cache(1000 + Math.min(20, s) * 3072);
+    const looks = [5, 11, 71].map((s) => look(s, bounded(s), [of(s)]));
+    expect(findingsOf(memory(120, bounded), looks)).toEqual([]);
+  });
+
+  it('takes no harm from bodies of others', () => {
+    const strange = [null, 'text', { pid: 42, containers: [{ id: 1 }], types: [7] }].map(
+      (body): Observation => ({ kind: 'snapshot', at: T0, of: SNAPSHOT.heap, body }),
+    );
+    expect(findingsOf(memory(120, level), strange)).toMatchObject([{ code: 'TRC119' }]);
+  });
+});

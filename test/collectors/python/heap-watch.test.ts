@@ -1,0 +1,44 @@
+import { describe, expect, it } from 'vitest';
+import { LookSchedule } from '../../../collectors/python/heap-watch.ts';
+
+const MIB = 2 ** 20;
+
+/** Seconds at which a look is taken, of readings once a second; each takes `duration`. */
+function looks(seconds: number, memory: (s: number) => number, duration = 0.2): number[] {
+  const schedule = new LookSchedule();
+  const taken: number[] = [];
+  for (let s = 0; s < seconds; s++) {
+    if (!schedule.isDue(s, memory(s))) continue;
+    schedule.looked(s, memory(s), duration);
+    taken.push(s);
+  }
+  return taken;
+}
+
+describe('looks at a heap', () => {
+  it('are not taken of memory that is level, wavers, or fell', () => {
+    expect(looks(600, () => 100 * MIB)).toEqual([]);
+    expect(looks(600, (s) => (100 + 3 * Math.sin(s)) * MIB)).toEqual([]);
+    expect(looks(600, (s) => (100 - s / 100) * MIB)).toEqual([]);
+  });
+
+  it('come twice at once where memory rises fast, then once a minute', () => {
+    const [first = 0, second = 0, third = 0, ...others] = looks(200, (s) => (100 + 5 * s) * MIB);
+    expect(first).toBeLessThanOrEqual(5);
+    expect(second - first).toBeLessThanOrEqual(6);
+    expect(third - second).toBe(60);
+    expect(others.length).toBeLessThanOrEqual(3);
+  });
+
+  it('wait for some MiB where it rises slowly', () => {
+    const taken = looks(300, (s) => (100 + 0.2 * s) * MIB);
+    expect(taken[0]).toBeGreaterThanOrEqual(20);
+    expect(taken.length).toBeGreaterThanOrEqual(3);
+    expect(taken.length).toBeLessThanOrEqual(6);
+  });
+
+  it('keep to a share of a core where each takes long', () => {
+    const taken = looks(1000, (s) => (100 + 5 * s) * MIB, 6);
+    expect((taken[2] ?? 0) - (taken[1] ?? 0)).toBe(200);
+  });
+});
