@@ -31,6 +31,11 @@ const REPRO_VERBS: readonly Verb[] = [
     usage: async () => (await import('./repro/replay/usage.ts')).reproReplayUsage,
     command: async () => (await import('./repro/replay/replay.ts')).reproReplayCommand,
   },
+  {
+    name: 'isolate',
+    usage: async () => (await import('./repro/isolate/usage.ts')).reproIsolateUsage,
+    command: async () => (await import('./repro/isolate/isolate.ts')).reproIsolateCommand,
+  },
 ];
 
 /** Every verb, in the order of `trace --help`. */

@@ -1,5 +1,5 @@
 import { readFile, stat } from 'node:fs/promises';
-import { join, resolve } from 'node:path';
+import { dirname, join, resolve } from 'node:path';
 import type { Verdict } from '../../analysis/hypotheses/hypotheses.ts';
 import { TraceError } from '../../core/errors.ts';
 import { EXIT } from '../../core/exit-code.ts';
@@ -22,38 +22,59 @@ export async function readVerdicts(
 async function readVerdict(path: string): Promise<Verdict> {
   const found = await stat(path).catch(() => null);
   const file = found?.isDirectory() === true ? join(path, VERDICT_FILE) : path;
+  const verdict = await readObject(file);
+  // What was tested stands beside it.
+  const tested = verdict['hypothesis'] ?? (await besideOf(file))['hypothesis'];
+  const mechanism = isObject(tested) ? tested['mechanism'] : null;
+  const { outcome } = verdict;
+  if (outcome !== 'reproduced' && outcome !== 'not-reproduced' && outcome !== 'invalid') {
+    throw noVerdict(file, 'it names no outcome');
+  }
+  if (typeof mechanism !== 'string') {
+    throw noVerdict(
+      file,
+      'the reproduction was not made for a hypothesis (trace repro new <recording>#H1)',
+    );
+  }
+  const counts = [countText(verdict['subject']), countText(verdict['control'])];
+  const [subject = 'no trial', control] = counts.filter((text) => text !== null);
+  return {
+    mechanism: printable(mechanism, 60),
+    outcome,
+    summary: `${outcome.replace('-', ' ')}, ${subject}${control === undefined ? '' : `, the control ${control}`}`,
+  };
+}
+
+/** `3 of 20 trials`; null for what holds no counts. */
+function countText(tally: unknown): string | null {
+  if (!isObject(tally)) return null;
+  const { reproduced, trials } = tally;
+  if (typeof reproduced !== 'number' || typeof trials !== 'number') return null;
+  return `${reproduced} of ${trials} trials`;
+}
+
+type JsonObject = Readonly<Record<string, unknown>>;
+
+function isObject(value: unknown): value is JsonObject {
+  return typeof value === 'object' && value !== null;
+}
+
+async function besideOf(file: string): Promise<JsonObject> {
+  return readObject(join(dirname(file), 'parameters.json')).catch(() => ({}));
+}
+
+async function readObject(file: string): Promise<JsonObject> {
   const info = await stat(file).catch(() => null);
   if (info === null || info.size > MOST_BYTES) {
     throw noVerdict(file, info === null ? 'there is none' : 'it is too large');
   }
-  const read = toVerdict(parse(await readFile(file, 'utf8')));
-  if (read === null) throw noVerdict(file, 'it names no mechanism and outcome');
-  return read;
-}
-
-function parse(text: string): unknown {
   try {
-    return JSON.parse(text) as unknown;
+    const value = JSON.parse(await readFile(file, 'utf8')) as unknown;
+    if (isObject(value)) return value;
   } catch {
-    return null;
+    // No JSON, or half of it: the same as something else.
   }
-}
-
-function toVerdict(value: unknown): Verdict | null {
-  if (typeof value !== 'object' || value === null) return null;
-  const { outcome, hypothesis, summary } = value as Record<string, unknown>;
-  const mechanism =
-    typeof hypothesis === 'object' && hypothesis !== null
-      ? (hypothesis as Record<string, unknown>)['mechanism']
-      : null;
-  if (typeof mechanism !== 'string') return null;
-  if (outcome !== 'reproduced' && outcome !== 'not-reproduced' && outcome !== 'invalid')
-    return null;
-  return {
-    mechanism: printable(mechanism, 60),
-    outcome,
-    summary: printable(typeof summary === 'string' ? summary : outcome, 300),
-  };
+  throw noVerdict(file, 'it is no verdict');
 }
 
 function noVerdict(file: string, why: string): TraceError {

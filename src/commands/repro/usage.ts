@@ -10,6 +10,7 @@ Verbs:
   run <dir>    Run it many times beside a control and give the verdict
   explore      Run it under chosen schedules until one makes it fail
   replay       Repeat a schedule that explore found
+  isolate      Change one thing at a time and compare the rates
 
 Each has its own help: trace repro new --help.
 
@@ -27,5 +28,5 @@ export const reproUsage: Usage = {
   summary: 'Make a fault happen again: a script, its rate, a verdict',
   help,
   options: COMMON_OPTIONS,
-  completes: { argument: ['new', 'run', 'explore', 'replay'], values: {} },
+  completes: { argument: ['new', 'run', 'explore', 'replay', 'isolate'], values: {} },
 };

@@ -41,9 +41,11 @@ beforeAll(async () => {
   mkdirSync(join(folder, 'repro'));
   const verdict = {
     outcome: 'not-reproduced',
-    hypothesis: { id: 'H1', mechanism: 'leak', claim: 'it leaks' },
-    summary: '0 of 60 trials',
+    subject: { label: 'as given', reproduced: 0, trials: 60, invalid: 0 },
+    control: null,
   };
+  const tested = { hypothesis: { id: 'H1', mechanism: 'leak', claim: 'it leaks' } };
+  writeFileSync(join(folder, 'repro', 'parameters.json'), JSON.stringify(tested));
   writeFileSync(join(folder, 'repro', 'verdict.json'), JSON.stringify(verdict));
   writeFileSync(join(folder, 'no-verdict.json'), '{"outcome": "maybe"}');
 });

@@ -1,0 +1,166 @@
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join, resolve } from 'node:path';
+import { usageError } from '../../../core/errors.ts';
+import { EXIT, type ExitCode } from '../../../core/exit-code.ts';
+import { ownProgram, reproFile } from '../../../platform/standalone.ts';
+import { compare, conclusions } from '../../../../repro/isolate/conclude.ts';
+import { FAULTS, type FaultyLink, openFaultyLink } from '../../../../repro/isolate/faulty-link.ts';
+import { runRounds } from '../../../../repro/isolate/rounds.ts';
+import { settingsOf, type Upstream } from '../../../../repro/isolate/settings.ts';
+import { readParameters } from '../../../../repro/parameters/read.ts';
+import { runTrial, type TrialEnvironment } from '../../../../repro/trials/run-trial.ts';
+import type { Setting } from '../../../../repro/isolate/setting.ts';
+import { renderIsolation, renderIsolationPlan } from '../../../report/isolation.ts';
+import { decideSurface, type Surface } from '../../../report/style.ts';
+import { chooseFormat } from '../../attach/options.ts';
+import type { Command, CommandContext } from '../../command-line/command.ts';
+import { StopSignals } from '../../watching/stop-signals.ts';
+import { isolateCommits } from './commits.ts';
+import { type IsolateOptions, parseIsolateOptions } from './options.ts';
+import type { IsolateSession } from './session.ts';
+import { reproIsolateUsage } from './usage.ts';
+
+/** `trace repro isolate`: one thing changed at a time. */
+export const reproIsolateCommand: Command = { ...reproIsolateUsage, run };
+
+const SCHEMA_VERSION = 1;
+
+async function run(context: CommandContext): Promise<ExitCode> {
+  const { values, positionals, environment } = context;
+  const [named, ...others] = positionals;
+  if (named === undefined || others.length > 0)
+    throw usageError('repro isolate takes one folder', 'trace repro isolate <dir>');
+  const folder = resolve(environment.cwd, named);
+  const parameters = await readParameters(folder);
+  const options = parseIsolateOptions(values, parameters);
+  const format = chooseFormat(values);
+  const { env, stdout } = environment;
+  const { isTTY, columns } = stdout;
+  const surface = decideSurface({ env, isTTY, columns, noColor: values['no-color'] === true });
+  const trials = trialEnvironment(values);
+  const signals = new StopSignals(environment);
+  const abort = new AbortController();
+  signals.listen(() => abort.abort());
+  const scratch = await mkdtemp(join(tmpdir(), 'trace-isolate-'));
+  const links: FaultyLink[] = [];
+  try {
+    const session = { folder, options, abort: abort.signal, context, parameters, trials };
+    if (options.commits !== null) return withSignal(await isolateCommits(session), signals);
+    const patched = join(scratch, 'patched.py');
+    await writeFile(patched, reproFile('templates/python/patched.py'));
+    const settings = settingsOf(
+      {
+        ...options,
+        observer: options.observe ? [...ownProgram(), ...OBSERVE] : null,
+        upstreams: await openLinks(options, links),
+      },
+      { parameters, environment: trials, patched },
+    );
+    const tell = { surface, format };
+    const code = options.plan
+      ? await plan(settings, session, tell)
+      : await compareRates(settings, session, tell);
+    return withSignal(code, signals);
+  } finally {
+    signals.close();
+    await Promise.all(links.map((link) => link.close()));
+    await rm(scratch, { recursive: true, force: true });
+  }
+}
+
+/** Watched as usual, and nothing kept: what is compared is the program under it. */
+const OBSERVE = ['run', '-q', '--no-recording', '--report', '/dev/null', '--force', '--'];
+
+function trialEnvironment(values: CommandContext['values']): TrialEnvironment {
+  const { python, node } = values;
+  return {
+    ...(typeof python === 'string' ? { python } : {}),
+    ...(typeof node === 'string' ? { node } : {}),
+  };
+}
+
+function withSignal(code: ExitCode, signals: StopSignals): ExitCode {
+  if (signals.received === null) return code;
+  return signals.received === 'SIGINT' ? EXIT.interrupted : EXIT.terminated;
+}
+
+async function openLinks(
+  { upstreams, seed }: IsolateOptions,
+  opened: FaultyLink[],
+): Promise<readonly Upstream[]> {
+  const all: Upstream[] = [];
+  for (const { variable, url, host, port } of upstreams) {
+    const links = [];
+    for (const fault of FAULTS) {
+      const link = await openFaultyLink({ host, port }, fault, seed);
+      opened.push(link);
+      const address = new URL(url);
+      address.hostname = '127.0.0.1';
+      address.port = String(link.port);
+      // A URL of the program's own writing: without the slash that parsing adds.
+      links.push({
+        fault,
+        address: url.endsWith('/') ? address.href : address.href.replace(/\/$/, ''),
+      });
+    }
+    all.push({ name: variable ?? url, variable, links });
+  }
+  return all;
+}
+
+interface Tell {
+  readonly surface: Surface;
+  readonly format: 'text' | 'json';
+}
+
+async function plan(
+  settings: readonly Setting[],
+  { folder, options, abort, context, trials }: IsolateSession,
+  { surface }: Tell,
+): Promise<ExitCode> {
+  const one = await runTrial(folder, { seed: options.seed, environment: trials, abort });
+  const { stdout } = context.environment;
+  stdout.write(renderIsolationPlan(settings, { runs: options.runs, trial: one.seconds, surface }));
+  return EXIT.ok;
+}
+
+async function compareRates(
+  settings: readonly Setting[],
+  session: IsolateSession,
+  { surface, format }: Tell,
+): Promise<ExitCode> {
+  const { folder, options, abort, context } = session;
+  const { stdout, stderr } = context.environment;
+  let count = 0;
+  const all = settings.length * options.runs;
+  const done = await runRounds({
+    folder,
+    settings,
+    runs: options.runs,
+    seed: options.seed,
+    abort,
+    onTrial: () => {
+      count += 1;
+      if (context.values['quiet'] !== true && stderr.isTTY)
+        stderr.write(`\r${count} / ${all} trials `);
+    },
+  });
+  if (stderr.isTTY && count > 0 && context.values['quiet'] !== true) stderr.write('\r\u001b[K');
+  const rows = compare(done, abort.aborted);
+  const said = conclusions(rows);
+  const document = {
+    schema_version: SCHEMA_VERSION,
+    command: 'repro isolate',
+    runs: options.runs,
+    seed: options.seed,
+    interrupted: abort.aborted,
+    rows,
+    conclusions: said,
+  };
+  const text = `${JSON.stringify(document, null, 2)}\n`;
+  await writeFile(join(folder, 'isolation.json'), text);
+  stdout.write(format === 'json' ? text : renderIsolation(rows, { said, surface }));
+  const [base] = rows;
+  return base === undefined || base.tally.reproduced === 0 ? EXIT.invalid : EXIT.ok;
+}
