@@ -84,7 +84,7 @@ export default defineConfig({
           isolate: false,
           include: ['test/**/*.test.ts'],
           exclude: ['test/e2e/**', 'test/**/*.timed.test.ts', ...LONG],
-          testTimeout: 20_000,
+          testTimeout: 60_000,
           hookTimeout: 300_000,
           sequence: { groupOrder: 1 },
         },

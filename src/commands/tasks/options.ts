@@ -40,7 +40,8 @@ Options:
   -p, --pid <pid>        the same as <pid>
       --task <id|name>   one task, with every frame of its await chain
       --group            group by coroutine and place also where tasks are few
-      --watch[=<time>]   look every 2 s (or so often) until Ctrl-C: what grows
+      --watch            look every 2 s until Ctrl-C, and say what grows;
+                         --watch=5s looks every 5 s
   -d, --duration <time>  end watching after this time
   -f, --format <format>  text (default) or json
       --json             the same as --format json: one document on stdout
