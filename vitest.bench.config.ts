@@ -22,7 +22,7 @@ export default defineConfig({
     projects: [
       one('bench', 'test/bench/*.bench.ts'),
       one('load', 'test/bench/load/*.bench.ts'),
-      one('soak', 'test/bench/*.soak.ts'),
+      one('soak', 'test/{bench,healthy}/*.soak.ts'),
       one('bugbench', 'test/bugbench/*.bench.ts'),
     ],
   },

@@ -16,6 +16,7 @@ const LONG =
         'test/e2e/inspect-outcomes.test.ts',
         'test/e2e/leak.timed.test.ts',
         'test/e2e/bugbench.test.ts',
+        'test/e2e/healthy-programs.test.ts',
         'test/e2e/wedge.test.ts',
         'test/e2e/long-run.test.ts',
         'test/e2e/gpu.test.ts',

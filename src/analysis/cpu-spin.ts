@@ -35,11 +35,11 @@ const SPIN_MACHINERY: Ratio = 0.12;
 /** Stacks below this say too little about shares: ±20 % at 95 %. */
 const SPIN_STACKS = 20;
 /**
- * Functions of asyncio and uvloop that run only when a descriptor became ready, or when work goes to another thread and its result comes
- * back: a loop that hands thousands of small calls a second to threads works (limits 5.4.0's expiry on the bug bench).
+ * Functions of asyncio and uvloop that run only when a descriptor became ready, when something is sent, or when work goes to another thread
+ * and its result comes back: a loop that hands thousands of small calls a second to threads works (limits 5.4.0's expiry on the bug bench).
  */
 const ARRIVES =
-  /(?:^|[._])(?:_read_ready\w*|_write_ready|_accept_connection|data_received|_sock_recv|_sock_sendall|_read_from_self|_copy_future_state|run_in_executor)$/;
+  /(?:(?:^|[._])(?:_read_ready\w*|_write_ready|_accept_connection|data_received|_sock_recv|_sock_sendall|_read_from_self|_copy_future_state|run_in_executor)|Transport\.write)$/;
 /** Where a stack is when the loop itself, or the C code that steps a task, and not a function of the program is running. */
 const MACHINERY =
   /(?:^|\.)(?:select|_run_once|run_forever|_process_events|_add_callback|time|Handle\._run|_run)$/;

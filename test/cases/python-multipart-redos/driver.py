@@ -14,7 +14,7 @@ async def load(port, seconds):
     while time.monotonic() < end:
         reader, writer = await asyncio.open_connection("127.0.0.1", port)
         hostile = count % 5 == 4
-        value = '!="' + "\\" * 18 if hostile else "boundary=x"
+        value = '!="' + "\\" * 34 if hostile else "boundary=x"
         writer.write(f"POST / HTTP/1.1\r\ncontent-type: multipart/form-data; {value}\r\n\r\n".encode())
         await reader.read()
         writer.close()

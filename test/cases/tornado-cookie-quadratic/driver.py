@@ -14,7 +14,7 @@ def load(port, seconds):
     end = time.monotonic() + seconds
     count = 0
     while time.monotonic() < end:
-        cookie = 'a="' + "\\073" * 14_000 + '"' if count % 5 == 4 else "a=b"
+        cookie = 'a="' + '\\"' * 12_000 + '"' if count % 5 == 4 else "a=b"
         connection = http.client.HTTPConnection("127.0.0.1", port, timeout=60)
         try:
             connection.request("GET", "/", headers={"Cookie": cookie})
