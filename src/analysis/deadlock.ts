@@ -1,7 +1,8 @@
 import { toLockLook, type LockActor, type LockLook, type LockObject } from '../core/lock-look.ts';
-import { frameOrigin } from '../core/place.ts';
 import { SNAPSHOT } from '../core/semconv.ts';
-import type { Detector, Evidence, Finding, Place, RecordingView, Seconds } from '../core/types.ts';
+import type { Detector, Evidence, Finding, RecordingView, Seconds } from '../core/types.ts';
+import { exhaustedPools } from './pool-exhaustion.ts';
+import { actorName, placeName, placesOf, position } from './wait-places.ts';
 import { waitCycles, type WaitEdge } from './wait-cycles.ts';
 
 /**
@@ -26,6 +27,7 @@ export const deadlock: Detector = {
     const looks = looksOf(view);
     yield* circles(looks);
     yield* lostWakeUps(looks);
+    yield* exhaustedPools(looks);
   },
 };
 
@@ -49,7 +51,13 @@ function* circles(looks: readonly Look[]): Iterable<Omit<Finding, 'id'>> {
       found.set(ids.join('\n'), { cycle, look });
     }
   }
-  for (const { cycle, look } of found.values()) yield circleFinding(cycle, look);
+  // Two circles with a member in common are one deadlock: a task that waits for ten children is in ten.
+  const said = new Set<string>();
+  for (const { cycle, look } of found.values()) {
+    const ids = cycle.map(({ waiter }) => waiter.id);
+    if (!ids.some((id) => said.has(id))) yield circleFinding(cycle, look);
+    for (const id of ids) said.add(id);
+  }
 }
 
 function circleFinding(cycle: readonly WaitEdge[], look: Look): Omit<Finding, 'id'> {
@@ -133,26 +141,27 @@ function waiterEvidence(actor: LockActor): Evidence {
 
 /** What is waited for is there, and who waits for it has not moved. */
 function* lostWakeUps(looks: readonly Look[]): Iterable<Omit<Finding, 'id'>> {
-  const last = looks.at(-1);
-  if (last === undefined) return;
-  for (const object of last.objects) {
+  const lastOf = new Map<string, { readonly object: LockObject; readonly look: Look }>();
+  for (const look of looks)
+    for (const object of look.objects) lastOf.set(object.id, { object, look });
+  for (const { object, look } of lastOf.values()) {
     const there = whatIsThere(object);
     if (there === null) continue;
-    const waiters = last.actors.filter(
+    const waiters = look.actors.filter(
       (actor) =>
-        actor.on === object.id && isForIt(actor, object) && last.at - actor.since >= LOST_AFTER,
+        actor.on === object.id && isForIt(actor, object) && look.at - actor.since >= LOST_AFTER,
     );
     const [first] = waiters;
     // Seen in an earlier look too: that it was there at the very moment of a wake-up is ruled out.
     const before = looks.some(
-      (look) =>
-        look.at <= last.at - 1 &&
-        look.objects.some((one) => one.id === object.id && whatIsThere(one) !== null) &&
-        look.actors.some(
+      (other) =>
+        other.at <= look.at - 1 &&
+        other.objects.some((one) => one.id === object.id && whatIsThere(one) !== null) &&
+        other.actors.some(
           ({ id, on, since }) => id === first?.id && on === object.id && since === first.since,
         ),
     );
-    if (first !== undefined && before) yield lostFinding(object, there, { waiters, look: last });
+    if (first !== undefined && before) yield lostFinding(object, there, { waiters, look });
   }
 }
 
@@ -175,7 +184,8 @@ function whatIsThere({ kind, taken, value, items }: LockObject): string | null {
 }
 
 /** Whether it waits for what is there: who puts into a queue, or joins it, waits for the opposite. */
-function isForIt({ frames, caller }: LockActor, { kind }: LockObject): boolean {
+function isForIt({ frames, caller, kind: actor, wait }: LockActor, { kind }: LockObject): boolean {
+  if (actor === 'task' && kind === 'queue') return wait === 'queue-get';
   return (
     kind !== 'queue' ||
     frames.slice(0, caller).some(({ function: name }) => /(?:^|\.)get$/.test(name))
@@ -211,36 +221,4 @@ function lostFinding(
     measure: { lasted_s: lasted, waiters_count: waiters.length },
     remedy: 'notify for each item, and pass the notification on when a waiter is cancelled',
   };
-}
-
-function placesOf(actor: LockActor): readonly Place[] {
-  const { frames, caller } = actor;
-  // The program's own frame first; then what it called to wait.
-  return [frames[caller], frames[caller - 1], frames[caller + 1]].flatMap((frame) =>
-    frame === undefined
-      ? []
-      : [
-          {
-            function: frame.function,
-            file: frame.file,
-            line: frame.line,
-            module: frameOrigin(frame.file).module,
-            thread: actor.name,
-            share: 1,
-          },
-        ],
-  );
-}
-
-function actorName({ kind, name }: LockActor): string {
-  return name.startsWith(`${kind} `) ? name : `${kind} ${name}`;
-}
-
-function placeName({ frames, caller }: LockActor): string {
-  const frame = frames[caller] ?? frames[0];
-  return frame === undefined ? 'code without frames' : `${frame.function} (${position(frame)})`;
-}
-
-function position({ file, line }: { readonly file: string; readonly line: number | null }): string {
-  return line === null ? file : `${file}:${line}`;
 }

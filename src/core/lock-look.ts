@@ -48,12 +48,41 @@ export interface LockObject {
   readonly holders: readonly LockHolder[];
 }
 
+/** Tasks of one coroutine that stand in one place. */
+export interface TaskStanding {
+  readonly coroutine: string;
+  /** What they wait for, a TaskWaitKind; else their state. */
+  readonly wait: string;
+  readonly count: number;
+  /** Since when the one that came last has been there. */
+  readonly since: Seconds;
+  /** Innermost first. */
+  readonly frames: readonly Frame[];
+}
+
 export interface LockLook {
   readonly pid: number;
   /** Threads there were; those that wait for something nameless are not among the actors. */
   readonly threads: number;
+  /** Names of the threads that are not among the actors: they run, or wait for something nameless. */
+  readonly others: readonly string[];
+  readonly tasks: readonly TaskStanding[];
   readonly actors: readonly LockActor[];
   readonly objects: readonly LockObject[];
+}
+
+/** So many waiting for the permits of one semaphore may be a pool that is used up. */
+export const POOL_WAITERS = 4;
+
+/** Whether a look shows more than what idle threads and tasks wait for: somebody has what another waits for, or it is there. */
+export function isNotable({ actors, objects }: LockLook): boolean {
+  return objects.some(({ id, kind, taken, value, items, holders }) => {
+    const waiters = actors.filter(({ on, isTimed }) => on === id && !isTimed).length;
+    if (waiters === 0) return false;
+    const isThere = (items ?? 0) > 0 || (value ?? 0) > 0 || (kind === 'lock' && taken === false);
+    const isHeld = holders.some(({ actor }) => actors.some((one) => one.id === actor));
+    return isThere || isHeld || (kind === 'semaphore' && waiters >= POOL_WAITERS);
+  });
 }
 
 /** The body of a snapshot back into what was seen; undefined without a pid. */
@@ -64,9 +93,25 @@ export function toLockLook(body: unknown): LockLook | undefined {
   return {
     pid,
     threads: finite(look['threads']),
+    others: asArray(look['others']).filter((name) => typeof name === 'string'),
+    tasks: asArray(look['tasks']).flatMap(toStanding),
     actors: asArray(look['actors']).flatMap(toActor),
     objects: asArray(look['objects']).flatMap(toLockObject),
   };
+}
+
+function toStanding(value: unknown): readonly TaskStanding[] {
+  const group = asObject(value);
+  if (group === undefined) return [];
+  return [
+    {
+      coroutine: asString(group['coroutine'], '?'),
+      wait: asString(group['wait'], 'other'),
+      count: finite(group['count']),
+      since: finite(group['since']),
+      frames: asArray(group['frames']).flatMap((frame) => toFrame(frame) ?? []),
+    },
+  ];
 }
 
 function toActor(value: unknown): readonly LockActor[] {

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { deadlock } from '../../src/analysis/deadlock.ts';
-import type { LockActor, LockLook, LockObject } from '../../src/core/lock-look.ts';
+import type { LockActor, LockLook, LockObject, TaskStanding } from '../../src/core/lock-look.ts';
 import { SNAPSHOT } from '../../src/core/semconv.ts';
 import type { RecordingView } from '../../src/core/types.ts';
 
@@ -36,7 +36,7 @@ function lock(id: string, holder: string | null, overrides: Partial<LockObject> 
 }
 
 function look(actors: readonly LockActor[], objects: readonly LockObject[]): LockLook {
-  return { pid: 42, threads: actors.length, actors, objects };
+  return { pid: 42, threads: actors.length, others: [], tasks: [], actors, objects };
 }
 
 /** What the detector says of looks at these seconds. */
@@ -86,6 +86,16 @@ describe('a circle of locks', () => {
       [lock('L1', 'B'), lock('L2', 'C'), lock('L3', 'A')],
     );
     expect(detect([2, three])[0]?.measure).toMatchObject({ members_count: 3 });
+  });
+
+  it('is one with the circles that it shares a member with', () => {
+    const parent = thread('P', 'ends');
+    const children = [thread('C1', 'L'), thread('C2', 'L')];
+    const ends = lock('ends', null, {
+      kind: 'task',
+      holders: children.map(({ id }) => ({ actor: id, how: 'setter', frame: null })),
+    });
+    expect(detect([2, look([parent, ...children], [ends, lock('L', 'P')])])).toHaveLength(1);
   });
 
   it('is none when one of the waits has a time-out', () => {
@@ -184,5 +194,64 @@ describe('a lost wake-up', () => {
   ])('is none for a %s that may come yet', (kind, state) => {
     const seen = look([consumer], [lock('Q', null, { kind, taken: null, ...state })]);
     expect(detect([2, seen], [60, seen])).toEqual([]);
+  });
+});
+
+describe('a pool that is used up', () => {
+  const worker = (n: number, overrides: Partial<LockActor> = {}): LockActor =>
+    thread(`pool worker_${n}`, 'S', overrides);
+  const workers = Array.from({ length: 4 }, (_, n) => worker(n));
+  const permits = (value: number): LockObject =>
+    lock('S', null, { kind: 'semaphore', taken: null, value, label: 'connections' });
+  const requests = (wait: string, count: number): TaskStanding => ({
+    coroutine: 'handle',
+    wait,
+    count,
+    since: T0,
+    frames: [{ function: 'run_in_pool', file: '/srv/pool.py', line: 9 }],
+  });
+  const stuck: LockLook = {
+    ...look(workers, [permits(0)]),
+    others: ['MainThread'],
+    tasks: [requests('future', 4), requests('event', 3)],
+  };
+
+  it('is a deadlock when all its threads wait for permits and work waits for a thread', () => {
+    const [finding] = detect([6, stuck]);
+    expect(finding).toMatchObject({
+      mechanism: 'pool exhaustion',
+      confidence: 'likely',
+      measure: { threads_count: 4, waiting_count: 7 },
+    });
+    expect(finding?.where.map((place) => place.function)).toEqual([
+      'pool worker_0_work',
+      'run_in_pool',
+    ]);
+  });
+
+  it.each([
+    ['it lasted for less than five seconds', 4, stuck],
+    ['a permit is left', 6, { ...stuck, objects: [permits(1)] }],
+    ['a thread of the pool does something else', 6, { ...stuck, others: ['pool worker_9'] }],
+    [
+      'a thread of the pool came just now',
+      6,
+      { ...stuck, actors: [...workers, worker(7, { on: 'T' })] },
+    ],
+    [
+      'a wait has a time-out',
+      6,
+      { ...stuck, actors: workers.map((one) => ({ ...one, isTimed: true })) },
+    ],
+    ['some of the work sleeps', 6, { ...stuck, tasks: [...stuck.tasks, requests('sleep', 1)] }],
+    [
+      'some of the work reads',
+      6,
+      { ...stuck, tasks: [...stuck.tasks, requests('stream-read', 1)] },
+    ],
+    ['no work waits for a thread', 6, { ...stuck, tasks: [requests('future', 4)] }],
+    ['nothing was seen of the work', 6, { ...stuck, tasks: [] }],
+  ] as const)('is none when %s', (_, after, seen) => {
+    expect(detect([after, seen])).toEqual([]);
   });
 });

@@ -34,7 +34,12 @@ export function lockGraph(
     .filter(({ thread }) => thread.waited !== null || holding.has(threadId(thread.tid)))
     .slice(0, ACTORS_KEPT)
     .map((one) => actorOf(one, names, loops));
-  return { pid, threads, actors, objects: described };
+  const isActor = new Set(actors.map(({ tid }) => tid));
+  const others = look.tids
+    .filter((tid) => !isActor.has(tid))
+    .slice(0, ACTORS_KEPT)
+    .map((tid) => names.get(tid) ?? threadId(tid));
+  return { pid, threads, others, tasks: [], actors, objects: described };
 }
 
 /** The same for one thread through a run. */

@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { LockLook } from '../../../src/core/lock-look.ts';
+import { isNotable, type LockLook } from '../../../src/core/lock-look.ts';
 import { SNAPSHOT } from '../../../src/core/semconv.ts';
 import type {
   Availability,
@@ -12,6 +12,8 @@ import type {
   Seconds,
 } from '../../../src/core/types.ts';
 import { openPython, type PythonReader } from '../reader.ts';
+import { TaskReader } from '../task-reader.ts';
+import { standingKey, taskGraph } from './task-graph.ts';
 import { lockGraph, type Waiting } from './lock-graph.ts';
 import { ThreadLook, type ThreadState } from './thread-look.ts';
 
@@ -21,14 +23,19 @@ import { ThreadLook, type ThreadState } from './thread-look.ts';
  */
 
 /** Between two readings of what the threads do, at least. */
-const EVERY: Seconds = 0.5;
+const EVERY: Seconds = 1;
 /** Share of a core that looking may take: a process of many threads is looked at less often. */
 const SHARE: Ratio = 0.005;
+/** The first looks compile our own code: they cost ten times as much as any later one. */
+const WARM_UP = 3;
+const CHEAP: Seconds = 0.25;
 const LONGEST_PAUSE: Seconds = 10;
 /** A thread that waits without a time-out and has not run for so long is looked into. Locks are held for milliseconds. */
 const STILL_FOR: Seconds = 1.5;
 /** The same standstill is written down again after so long. */
 const REPEAT_AFTER: Seconds = 3;
+/** Between two looks at the tasks, at least; of ten thousand, one look takes a second. */
+const TASKS_EVERY: Seconds = 1.5;
 /** Threads looked into at once; of 500 that wait for the same, these tell. */
 const DEEP = 128;
 
@@ -42,6 +49,11 @@ export class LockWatch implements Collector<ProcessTarget> {
   readonly metrics: readonly Metric[] = [];
   #reader: PythonReader | null = null;
   #standing = new Map<number, Standing>();
+  #tasks: TaskReader | null = null;
+  #taskStanding = new Map<string, Standing>();
+  #tasksDue: Seconds = 0;
+  readonly #pace: Pace = new Pace();
+  readonly #tasksPace: Pace = new Pace();
   #written = { key: '', at: 0 };
 
   async probe({ pid }: ProcessTarget): Promise<Availability> {
@@ -60,14 +72,25 @@ export class LockWatch implements Collector<ProcessTarget> {
     try {
       const look = ThreadLook.of(reader);
       if (look === null) return;
+      this.#tasks = new TaskReader(reader);
       for (let pause = EVERY; !signal.aborted;) {
         await sleep(pause * 1e3, undefined, { signal }).catch(() => {});
         const from = clock.mono();
-        const body = this.#look(look, pid, clock.now());
-        if (body !== null) yield { kind: 'snapshot', at: clock.now(), of: SNAPSHOT.locks, body };
-        pause = Math.min(LONGEST_PAUSE, Math.max(EVERY, (clock.mono() - from) / SHARE));
+        const now = clock.now();
+        const bodies = [this.#look(look, pid, now)];
+        pause = Math.min(LONGEST_PAUSE, this.#pace.after(clock.mono() - from, EVERY));
+        // The last look is at the very end: what stands by then stood for longest.
+        if (from >= this.#tasksDue || (signal.aborted && this.#tasksPace.isCheap)) {
+          bodies.push(this.#lookAtTasks(look, pid, now));
+          this.#tasksDue = clock.mono() + this.#tasksPace.after(clock.mono() - from, TASKS_EVERY);
+        }
+        for (const body of bodies) {
+          if (body !== null && isNotable(body))
+            yield { kind: 'snapshot', at: now, of: SNAPSHOT.locks, body };
+        }
       }
     } finally {
+      this.#tasks?.close();
       reader.close();
     }
   }
@@ -83,14 +106,52 @@ export class LockWatch implements Collector<ProcessTarget> {
     this.#written = { key, at: now };
     const isStuck = new Set(stuck);
     const others = states.filter((state) => !isStuck.has(state));
-    const waiting: readonly Waiting[] = [...stuck, ...others].slice(0, DEEP).flatMap((state) => {
+    const graph = this.#graphOf(look, [...stuck, ...others], { pid, now, threads: states.length });
+    return graph.objects.length === 0 ? null : graph;
+  }
+
+  /** Tasks that stand, with the threads that stand beside them; null where none does, or there are no tasks. */
+  #lookAtTasks(look: ThreadLook, pid: number, now: Seconds): LockLook | null {
+    const tasks = look.sound(() => this.#tasks?.look() ?? null);
+    if (tasks === null) return null;
+    const next = new Map<string, Standing>();
+    for (const task of tasks.tasks) {
+      const key = standingKey(task);
+      const known = this.#taskStanding.get(task.id);
+      next.set(task.id, known?.key === key ? known : { key, since: now });
+    }
+    this.#taskStanding = next;
+    const since = ({ id }: { readonly id: string }): Seconds => next.get(id)?.since ?? now;
+    if (tasks.tasks.every((task) => now - since(task) < STILL_FOR)) return null;
+    const states = look.begin();
+    const graph = look.sound(() => taskGraph(tasks, since, look.locks));
+    if (graph === null || graph.objects.length === 0) return null;
+    const stuck = states.filter((state) => this.#isStuck(state, now));
+    const threads = this.#graphOf(look, stuck, { pid, now, threads: states.length });
+    return {
+      ...threads,
+      tasks: graph.groups,
+      actors: [...threads.actors, ...graph.actors],
+      objects: [...threads.objects, ...graph.objects],
+    };
+  }
+
+  #graphOf(
+    look: ThreadLook,
+    states: readonly ThreadState[],
+    {
+      pid,
+      now,
+      threads,
+    }: { readonly pid: number; readonly now: Seconds; readonly threads: number },
+  ): LockLook {
+    const waiting: readonly Waiting[] = states.slice(0, DEEP).flatMap((state) => {
       const thread = look.still(state);
       return thread === null
         ? []
         : [{ thread, since: this.#standing.get(state.tid)?.since ?? now }];
     });
-    const graph = lockGraph(look, waiting, { pid, threads: states.length });
-    return graph.objects.length === 0 ? null : graph;
+    return lockGraph(look, waiting, { pid, threads });
   }
 
   #follow(states: readonly ThreadState[], now: Seconds): void {
@@ -106,5 +167,23 @@ export class LockWatch implements Collector<ProcessTarget> {
   #isStuck({ tid, call, awaitsGil }: ThreadState, now: Seconds): boolean {
     if (call.kind !== 'futex' || awaitsGil || call.isTimed) return false;
     return now - (this.#standing.get(tid)?.since ?? now) >= STILL_FOR;
+  }
+}
+
+/** How long to pause after something that costs, so that it takes its share of a core and no more. */
+class Pace {
+  #times = 0;
+  #usual: Seconds = Number.POSITIVE_INFINITY;
+
+  /** Whether it may be done once more while somebody waits for the end. */
+  get isCheap(): boolean {
+    return this.#usual < CHEAP || this.#times < WARM_UP;
+  }
+
+  /** `least` after something cheap. A single slow one, when the machine was busy, does not count in full. */
+  after(cost: Seconds, least: Seconds): Seconds {
+    if (++this.#times <= WARM_UP) return least;
+    this.#usual = Math.min(cost, 1.5 * this.#usual);
+    return Math.max(least, this.#usual / SHARE);
   }
 }

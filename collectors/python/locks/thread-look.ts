@@ -40,6 +40,8 @@ export class ThreadLook {
   #gils: readonly number[] = [];
   /** Readings given up because what was read could not be true. */
   doubts = 0;
+  /** The threads of the last look. */
+  tids: readonly number[] = [];
 
   /** Null for a version whose locks are not known. */
   static of(reader: PythonReader): ThreadLook | null {
@@ -59,9 +61,11 @@ export class ThreadLook {
   begin(): readonly ThreadState[] {
     this.locks.values.forget();
     this.contents.forget();
-    this.#readIdentities();
     const seen: ThreadState[] = [];
-    for (const tid of this.#tids()) {
+    const before = this.tids.join(' ');
+    this.tids = this.#tids();
+    if (this.tids.join(' ') !== before || this.#gils.length === 0) this.#readIdentities();
+    for (const tid of this.tids) {
       const call = threadCall(this.#reader.pid, tid);
       if (call === null) continue;
       const awaitsGil =
