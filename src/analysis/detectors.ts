@@ -4,6 +4,7 @@ import { clientSaturated } from './client-saturated.ts';
 import { cpuSpin } from './cpu-spin.ts';
 import { cpuThrottled } from './cpu-throttled.ts';
 import { deadlock } from './deadlock.ts';
+import { crosstalk } from './crosstalk.ts';
 import { fdLeak, threadLeak } from './growth.ts';
 import { memoryLeak } from './growth-memory.ts';
 import { gpuFault } from './gpu-fault.ts';
@@ -34,6 +35,7 @@ export const DETECTORS: readonly Detector[] = [
   threadLeak,
   latencyDrift,
   raceErrors,
+  crosstalk,
   cpuThrottled,
   memoryLimit,
   processExit,

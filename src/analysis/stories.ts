@@ -138,6 +138,18 @@ const RULES: readonly Rule[] = [
     why: 'the process that would have answered was gone',
   },
   {
+    cause: 'crosstalk',
+    effect: 'request-errors',
+    shares: (_, b) => by(/^crosstalk$/, b),
+    why: 'an answer of another request is no answer',
+  },
+  {
+    cause: 'crosstalk',
+    effect: 'race',
+    shares: always,
+    why: 'what is shared between requests is mixed up among many',
+  },
+  {
     cause: 'race',
     effect: 'request-errors',
     shares: always,

@@ -39,6 +39,8 @@ export const LOAD_ERROR_CLASSES = [
   'empty',
   /** Still running when the drain time was over; neither a success nor the server's failure. */
   'unfinished',
+  /** A complete answer with the mark of another request (`--check-nonce`). */
+  'crosstalk',
 ] as const;
 
 /** One of {@link LOAD_ERROR_CLASSES}. */

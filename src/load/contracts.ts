@@ -24,9 +24,10 @@ export interface RequestSource {
    * was `answered`, by the same worker, and never when that failed. Of a replay, `due` never falls with the index.
    */
   prepare(index: number): PreparedRequest | null;
-  /** Whether {@link answered} must be given the answer's text (multi-turn); otherwise the wire keeps no text. */
+  /** Whether {@link answered} must be given the answer's text (multi-turn, marks); otherwise the wire keeps no text. */
   readonly wantsAnswers: boolean;
-  answered(request: PreparedRequest, text: string): void;
+  /** Takes a complete answer; gives why it is a failure all the same, null where it is none. */
+  answered(request: PreparedRequest, text: string): RequestError | null;
 }
 
 /** Connections to one endpoint: kept alive, as many as there are requests under way. */

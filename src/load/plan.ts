@@ -98,6 +98,8 @@ export interface PromptPlan {
   readonly turns: number;
   /** Pause of the user between turns. */
   readonly thinkTime: Seconds;
+  /** Each prompt asks for a mark to be repeated, and an answer with another one's is a failure; not with several turns. */
+  readonly checkNonce?: boolean;
 }
 
 /** What a request body says besides the prompt. */

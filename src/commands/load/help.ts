@@ -72,6 +72,8 @@ Prompts:
                              isl=512,osl=64; repeatable
       --turns <n>            conversations of so many turns (default 1)
       --think-time <time>    pause before each further turn
+      --check-nonce          ask for a mark to be repeated, and look in each
+                             answer for the mark of another request
       --no-stream            ask for whole answers
       --ignore-eos           make answers as long as --osl (vLLM, SGLang,
                              llama.cpp)

@@ -40,10 +40,15 @@ export function parsePrompts(values: LoadValues, api: LoadApi): PromptPlan {
   if (values.has('think-time') && turns === 1) {
     throw usageError('--think-time is the pause between turns', 'Add --turns.');
   }
+  const checkNonce = values.isSet('check-nonce');
+  // A conversation repeats its earlier marks; embeddings repeat nothing.
+  if (checkNonce && turns > 1) throw contradiction('--check-nonce', '--turns');
+  if (checkNonce && api === 'embeddings') throw contradiction('--check-nonce', '--api embeddings');
   return {
     classes: classesOf(kind, values, defaults),
     turns,
     thinkTime: values.duration('think-time', 0, LONGEST) ?? 0,
+    ...(checkNonce ? { checkNonce } : {}),
   };
 }
 

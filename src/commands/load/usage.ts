@@ -52,6 +52,7 @@ const OPTIONS = {
   mix: { type: 'string', multiple: true },
   turns: { type: 'string' },
   'think-time': { type: 'string' },
+  'check-nonce': { type: 'boolean' },
   'no-stream': { type: 'boolean' },
   'ignore-eos': { type: 'boolean' },
   'extra-body': { type: 'string', multiple: true },

@@ -242,7 +242,8 @@ export class Driver implements Sender {
     const { source, alarms } = this.#parts;
     this.#integrate(alarms.now());
     this.inFlight--;
-    if (source.wantsAnswers && slot.error === null) source.answered(request, slot.text);
+    if (source.wantsAnswers && slot.error === null)
+      slot.error = source.answered(request, slot.text);
     // What follows is sent before this one is looked at.
     owner?.ended(slot);
     this.records.add(slot);

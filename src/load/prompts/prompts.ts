@@ -1,8 +1,9 @@
-import type { LoadApi } from '../../core/load-types.ts';
+import type { LoadApi, RequestError } from '../../core/load-types.ts';
 import type { PreparedRequest, RequestSource } from '../contracts.ts';
 import type { BodyPlan, PromptClass, PromptPlan } from '../plan.ts';
 import { type Ask, BodyWriter } from './body.ts';
 import { Dataset } from './dataset.ts';
+import { foreignAnswer, withNonce } from './nonce.ts';
 import { randomOf, STREAM } from './random.ts';
 import type { RecordedPrompt } from './record.ts';
 import { Sessions } from './sessions.ts';
@@ -58,7 +59,7 @@ class Prompts implements RequestSource {
     this.#plan = plan;
     this.#writer = writer;
     this.#seed = seed;
-    this.wantsAnswers = plan.turns > 1;
+    this.wantsAnswers = plan.turns > 1 || plan.checkNonce === true;
     this.#classes = plan.classes.map((one) => ({
       ...one,
       dataset: one.prompts.kind === 'file' ? new Dataset(one.prompts, seed) : null,
@@ -86,15 +87,18 @@ class Prompts implements RequestSource {
       record === undefined
         ? this.#made(chosen, index, turn)
         : recorded(record, turn, chosen.prompts.outputTokens);
-    const whole = turns > 1 ? this.#sessions.ask(session, turn, ask) : ask;
+    const marked = this.#plan.checkNonce === true ? withNonce(ask, this.#seed, index) : ask;
+    const whole = turns > 1 ? this.#sessions.ask(session, turn, marked) : marked;
     return { ...base, due, body: this.#writer.write(whole, outputTokens) };
   }
 
-  answered(request: PreparedRequest, text: string): void {
-    const { session, turn } = request;
-    if (session === null || turn === null) return;
-    if (turn === this.#plan.turns - 1) this.#sessions.end(session);
-    else this.#sessions.answered(session, text);
+  answered(request: PreparedRequest, text: string): RequestError | null {
+    const { index, session, turn } = request;
+    if (session !== null && turn !== null) {
+      if (turn === this.#plan.turns - 1) this.#sessions.end(session);
+      else this.#sessions.answered(session, text);
+    }
+    return this.#plan.checkNonce === true ? foreignAnswer(text, { seed: this.#seed, index }) : null;
   }
 
   /** The class of a request, the same for all turns of a conversation. */

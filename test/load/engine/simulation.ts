@@ -146,8 +146,9 @@ export class FakeSource implements RequestSource {
     };
   }
 
-  answered(request: PreparedRequest, text: string): void {
+  answered(request: PreparedRequest, text: string): null {
     this.answers.set(request.index, text);
+    return null;
   }
 }
 
