@@ -20,6 +20,8 @@ export interface CallRequest {
   readonly folder: string;
   readonly python: string;
   readonly node: string;
+  /** Beside and before our own. */
+  readonly env: Readonly<Record<string, string>>;
 }
 
 /** What a reproduction holds of a callable. */
@@ -33,7 +35,7 @@ export interface FoundCall {
 }
 
 /** Of a callable: `file#export` is Node's, `module:name` Python's. */
-function languageOf(target: string): 'python' | 'node' {
+export function languageOf(target: string): 'python' | 'node' {
   if (target.includes('#') || /\.[cm]?js$/.test(target)) return 'node';
   if (/^[\w.]+:[\w.]+$/.test(target)) return 'python';
   throw usageError(
@@ -52,8 +54,8 @@ export async function findCall(request: CallRequest): Promise<FoundCall> {
     );
   const surroundings =
     language === 'python'
-      ? await lookAtPython({ python: request.python, target, path: cwd })
-      : await lookAtNode({ node: request.node, target, path: cwd });
+      ? await lookAtPython({ python: request.python, target, path: cwd, env: request.env })
+      : await lookAtNode({ node: request.node, target, path: cwd, env: request.env });
   const moved = (name: string): string =>
     language === 'node' && name.startsWith('.') ? movedTarget(name, { cwd, folder }) : name;
   const script = typeof oracle['script'] === 'string' ? oracle['script'] : null;

@@ -21,9 +21,11 @@ export async function lookAtPython(options: {
   readonly target: string;
   /** Where modules are imported from. */
   readonly path: string;
+  readonly env: Readonly<Record<string, string>>;
 }): Promise<Surroundings> {
-  const { python, target, path } = options;
+  const { python, target, path, env } = options;
   return lookWith({
+    env,
     program: python,
     args: ['-c', reproFile('templates/python/versions.py'), target, path],
     target,
@@ -36,10 +38,12 @@ export async function lookAtNode(options: {
   /** Empty: only the interpreter. */
   readonly target: string;
   readonly path: string;
+  readonly env: Readonly<Record<string, string>>;
 }): Promise<Surroundings> {
-  const { node, target, path } = options;
+  const { node, target, path, env } = options;
   const script = reproFile('templates/node/versions.mjs');
   return lookWith({
+    env,
     program: node,
     args: ['--input-type=module', '-e', script, '--', target, path],
     target,
@@ -50,9 +54,10 @@ async function lookWith(options: {
   readonly program: string;
   readonly args: readonly string[];
   readonly target: string;
+  readonly env: Readonly<Record<string, string>>;
 }): Promise<Surroundings> {
-  const { program, args, target } = options;
-  const run = await runBriefly(program, args, LIMIT);
+  const { program, args, target, env } = options;
+  const run = await runBriefly(program, args, LIMIT, { ...process.env, ...env });
   const name = printable(program, 100);
   if (run.ended === 'not-started') throw usageError(`${name} cannot be started: ${run.reason}`);
   if (run.ended === 'timeout')

@@ -17,9 +17,10 @@ export function runBriefly(
   program: string,
   args: readonly string[],
   limit: Seconds,
+  env: NodeJS.ProcessEnv = process.env,
 ): Promise<BriefRun> {
   return new Promise((resolve) => {
-    const child = spawn(program, args, { stdio: ['ignore', 'pipe', 'pipe'] });
+    const child = spawn(program, args, { env, stdio: ['ignore', 'pipe', 'pipe'] });
     let output = '';
     const take = (part: Buffer): void => {
       if (output.length < OUTPUT_LIMIT) output += part.toString().slice(0, OUTPUT_LIMIT);

@@ -39,3 +39,14 @@ function percent(ratio: number): string {
   const value = ratio * 100;
   return `${value !== 0 && value < 10 ? value.toPrecision(2) : value.toFixed(0)} %`;
 }
+
+/** What `--expect none` decided by; empty where it was not asked for. */
+export function boundText(
+  bound: { readonly upper: number; readonly maxRate: number } | null,
+): string {
+  if (bound === null) return '';
+  const [upper, most] = [percent(bound.upper), percent(bound.maxRate)];
+  return bound.upper < bound.maxRate
+    ? `  none expected: with 95 % confidence the rate is below ${upper}, and may be ${most}\n`
+    : `  none expected: the rate may be up to ${upper}, over ${most}: more trials, or it is not fixed\n`;
+}

@@ -4,7 +4,8 @@ import { errorCode, usageError } from '../../../core/errors.ts';
 import { EXIT, type ExitCode } from '../../../core/exit-code.ts';
 import { printable } from '../../../core/text.ts';
 import { checkFolder, writeFolder } from '../../../../repro/generate/folder.ts';
-import { findCall } from '../../../../repro/generate/from-call.ts';
+import { environmentWith } from '../../../../repro/environments/environment.ts';
+import { findCall, languageOf } from '../../../../repro/generate/from-call.ts';
 import { generate, scriptName } from '../../../../repro/generate/generate.ts';
 import { SCHEMA_VERSION } from '../../../../repro/parameters/parameters.ts';
 import type { Command, CommandContext } from '../../command-line/command.ts';
@@ -22,6 +23,13 @@ async function run({ values, environment }: CommandContext): Promise<ExitCode> {
   const folder = resolve(cwd, options.output);
   await checkFolder(folder);
   const { attempts, concurrency, timeout, seed } = options;
+  const made = await environmentWith({
+    language: languageOf(options.call),
+    pins: options.packages,
+    python: options.python,
+    node: options.node,
+    env: environment.env,
+  });
   const found = await findCall({
     target: options.call,
     setup: options.setup,
@@ -29,8 +37,9 @@ async function run({ values, environment }: CommandContext): Promise<ExitCode> {
     oracle: options.oracle,
     cwd,
     folder,
-    python: options.python,
+    python: made.python ?? options.python,
     node: options.node,
+    env: made.env ?? {},
   });
   const { language, call, oracle, surroundings, copies } = found;
   const files = generate(

@@ -1,5 +1,6 @@
 import { usageError } from '../../../core/errors.ts';
 import type { Seconds } from '../../../core/types.ts';
+import { type Pin, parsePin } from '../../../../repro/environments/pins.ts';
 import { parseOracle } from '../../../../repro/generate/oracle.ts';
 import type { Oracle } from '../../../../repro/parameters/parameters.ts';
 import type { OptionValues } from '../../command-line/command.ts';
@@ -15,6 +16,7 @@ export interface NewOptions {
   readonly concurrency: number;
   readonly timeout: Seconds;
   readonly seed: number;
+  readonly packages: readonly Pin[];
   readonly python: string;
   readonly node: string;
   readonly output: string;
@@ -65,6 +67,9 @@ export function parseNewOptions(values: OptionValues): NewOptions {
         ? TIMEOUT
         : parseDuration(timeout, { flag: '--timeout', bare: 's', least: 1, most: LONGEST }),
     seed: count('seed', 1, LARGEST_SEED, 0),
+    packages: (Array.isArray(values['package']) ? values['package'] : []).map((one) =>
+      parsePin(String(one), '--package'),
+    ),
     python: text('python') ?? 'python3',
     node: text('node') ?? 'node',
     output: text('output') ?? `repro-${call.split(/[:#/]/).at(-1) ?? 'call'}`,

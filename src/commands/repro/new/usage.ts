@@ -9,6 +9,7 @@ const OPTIONS = {
   concurrency: { type: 'string', short: 'c' },
   timeout: { type: 'string' },
   seed: { type: 'string' },
+  package: { type: 'string', multiple: true },
   python: { type: 'string' },
   node: { type: 'string' },
   output: { type: 'string', short: 'o' },
@@ -38,6 +39,8 @@ How:
   -c, --concurrency <n>     how many at once (default 8)
       --timeout <duration>  what one trial may take (default 60s)
       --seed <n>            the first seed (default 1)
+      --package <pin>       look for the callable in an environment with
+                            redis==4.5.3 or ws@8.0.0; may be repeated
       --python <program>    the interpreter (default python3)
       --node <program>      the Node (default node)
   -o, --output <folder>     where it goes (default repro-<name>)

@@ -1,87 +1,141 @@
 import { writeFile } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
 import { monotonicNow } from '../../../core/clock.ts';
-import { usageError } from '../../../core/errors.ts';
+import { errorCode, TraceError } from '../../../core/errors.ts';
 import { EXIT, type ExitCode } from '../../../core/exit-code.ts';
+import { exactUpperBound } from '../../../core/proportions.ts';
 import type { Verdict } from '../../../core/verdict.ts';
+import type { ReproParameters } from '../../../../repro/parameters/parameters.ts';
 import { readParameters } from '../../../../repro/parameters/read.ts';
-import { runSeries, type Arm } from '../../../../repro/run/series.ts';
+import { runSeries } from '../../../../repro/run/series.ts';
 import { verdictOf } from '../../../../repro/run/tally.ts';
-import { verdictText } from '../../../report/verdict-text.ts';
-import type { Command, CommandContext } from '../../command-line/command.ts';
-import { parseCount } from '../../command-line/parse.ts';
+import { verdictDocument, type TrialLine } from '../../../report/verdict-json.ts';
+import { boundText, verdictText } from '../../../report/verdict-text.ts';
+import type { Command, CommandContext, Environment } from '../../command-line/command.ts';
+import { toolVersion } from '../../version.ts';
 import { StopSignals } from '../../watching/stop-signals.ts';
-import { LARGEST_SEED } from '../new/options.ts';
+import { type Arms, makeArms } from './arms.ts';
+import { parseRunOptions, type RunOptions } from './options.ts';
+import { TrialRecord } from './record.ts';
 import { reproRunUsage } from './usage.ts';
 
 /** `trace repro run`: trials of a reproduction, and what they say. */
 export const reproRunCommand: Command = { ...reproRunUsage, run };
 
-const RUNS = 20;
-const MOST_RUNS = 100_000;
-
 async function run({ values, positionals, environment }: CommandContext): Promise<ExitCode> {
-  const [named, ...others] = positionals;
-  if (named === undefined || others.length > 0)
-    throw usageError('repro run takes one folder', 'trace repro run <dir>');
-  const folder = resolve(environment.cwd, named);
+  const options = parseRunOptions(values, positionals);
+  const folder = resolve(environment.cwd, options.folder);
   const parameters = await readParameters(folder);
-  const text = (name: string): string | undefined => {
-    const value = values[name];
-    return typeof value === 'string' ? value : undefined;
-  };
-  const runs = parseCount(text('runs') ?? String(RUNS), {
-    flag: '--runs',
-    least: 1,
-    most: MOST_RUNS,
-  });
-  const seed = parseCount(text('seed') ?? String(parameters.seed), {
-    flag: '--seed',
-    least: 0,
-    most: LARGEST_SEED,
-  });
-  const [python, node] = [text('python'), text('node')];
-  const trials = {
-    ...(python === undefined ? {} : { python }),
-    ...(node === undefined ? {} : { node }),
-  };
-  const subject: Arm = { label: 'as given', parameters, environment: trials };
-  const control: Arm | null =
-    values['no-control'] === true || parameters.concurrency === 1
-      ? null
-      : { ...subject, label: 'concurrency 1', parameters: { ...parameters, concurrency: 1 } };
   const signals = new StopSignals(environment);
   const abort = new AbortController();
   signals.listen(() => abort.abort());
-  const began = monotonicNow();
   try {
-    const done = await runSeries({
-      folder,
-      subject,
-      control,
-      runs,
-      seed,
-      abort: abort.signal,
-      onTrial: () => false,
-    });
-    const verdict = verdictOf({
-      ...done,
-      stoppedEarly: abort.signal.aborted,
-      duration: monotonicNow() - began,
-    });
-    await writeFile(join(folder, 'verdict.json'), `${JSON.stringify(verdict, null, 2)}\n`);
-    environment.stdout.write(verdictText(verdict));
-    return signals.received === null
-      ? exitCodeOf(verdict)
-      : signals.received === 'SIGINT'
-        ? EXIT.interrupted
-        : EXIT.terminated;
+    const arms = await makeArms(parameters, { options, environment, abort: abort.signal });
+    const outcome = await tryAndJudge({ options, folder, parameters, environment, arms, abort });
+    if (signals.received !== null)
+      return signals.received === 'SIGINT' ? EXIT.interrupted : EXIT.terminated;
+    return outcome;
+  } catch (error) {
+    // Installing was cut off: not the registry's fault.
+    if (signals.received === null || !(error instanceof TraceError)) throw error;
+    return signals.received === 'SIGINT' ? EXIT.interrupted : EXIT.terminated;
   } finally {
     signals.close();
   }
 }
 
-function exitCodeOf({ outcome }: Verdict): ExitCode {
+interface Trying {
+  readonly options: RunOptions;
+  readonly folder: string;
+  readonly parameters: ReproParameters;
+  readonly environment: Environment;
+  readonly arms: Arms;
+  readonly abort: AbortController;
+}
+
+async function tryAndJudge(trying: Trying): Promise<ExitCode> {
+  const { options, folder, parameters, environment, arms, abort } = trying;
+  const record = options.record ? await openRecord(trying) : null;
+  const began = monotonicNow();
+  const startedAt = Date.now() / 1e3;
+  const trials: TrialLine[] = [];
+  let hits = 0;
+  let stoppedEarly = false;
+  const { runs, format } = options;
+  const planned = runs * (arms.control === null ? 1 : 2);
+  const done = await runSeries({
+    folder,
+    ...arms,
+    runs,
+    seed: options.seed ?? parameters.seed,
+    abort: abort.signal,
+    onTrial: (arm, trial) => {
+      const { seed, outcome, errors, attempts, seconds, reason } = trial;
+      trials.push({ arm: arm.label, seed, outcome, errors, attempts, seconds, reason });
+      record?.trial(arm, trial);
+      if (options.progress && environment.stderr.isTTY)
+        environment.stderr.write(
+          `\r${trials.length} of ${planned} trials: ${arm.label}: ${outcome}  \x1b[K`,
+        );
+      if (arm === arms.subject && outcome === 'reproduced') hits++;
+      stoppedEarly = hits === options.stopAfter;
+      return stoppedEarly;
+    },
+  });
+  if (options.progress && environment.stderr.isTTY) environment.stderr.write('\r\x1b[K');
+  const verdict = verdictOf({
+    ...done,
+    stoppedEarly: stoppedEarly || abort.signal.aborted,
+    duration: monotonicNow() - began,
+  });
+  await record?.end(verdict, abort.signal.aborted);
+  const text = verdictDocument(verdict, {
+    toolVersion: toolVersion(),
+    startedAt,
+    interrupted: abort.signal.aborted,
+    hypothesis: parameters.hypothesis,
+    trials,
+    traceId: record?.traceId ?? null,
+    recording: record?.directory ?? null,
+  });
+  await writeFile(join(folder, 'verdict.json'), text, { mode: 0o600 }).catch((error: unknown) => {
+    environment.stderr.write(`trace: verdict.json cannot be written: ${errorCode(error)}\n`);
+  });
+  const bound = boundOf(verdict, options);
+  environment.stdout.write(format === 'json' ? text : verdictText(verdict) + boundText(bound));
+  return exitCodeOf(verdict, bound);
+}
+
+async function openRecord({ folder, options, environment, parameters }: Trying) {
+  try {
+    return await TrialRecord.open(folder, {
+      environment,
+      start: {
+        runs: options.runs,
+        seed: options.seed ?? parameters.seed,
+        attempts: parameters.attempts,
+        concurrency: parameters.concurrency,
+        oracle: parameters.oracle.kind,
+      },
+    });
+  } catch (error) {
+    if (!(error instanceof TraceError)) throw error;
+    environment.stderr.write(`trace: no recording was kept: ${error.message}\n`);
+    return null;
+  }
+}
+
+/** `--expect none`: whether the rate is surely under the most that may be. */
+function boundOf({ subject, stoppedEarly }: Verdict, { expect, maxRate }: RunOptions) {
+  if (expect !== 'none') return null;
+  const upper = stoppedEarly
+    ? subject.interval.high
+    : exactUpperBound(subject.reproduced, subject.trials);
+  return { upper, maxRate };
+}
+
+function exitCodeOf({ outcome }: Verdict, bound: ReturnType<typeof boundOf>): ExitCode {
   if (outcome === 'invalid') return EXIT.invalid;
+  if (bound !== null) return bound.upper < bound.maxRate ? EXIT.ok : EXIT.finding;
   return outcome === 'reproduced' ? EXIT.finding : EXIT.ok;
 }

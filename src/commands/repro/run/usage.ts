@@ -3,9 +3,18 @@ import { COMMON_OPTIONS, type OptionTable, type Usage } from '../../command-line
 const OPTIONS = {
   runs: { type: 'string', short: 'n' },
   seed: { type: 'string' },
+  control: { type: 'string' },
   'no-control': { type: 'boolean' },
+  package: { type: 'string', multiple: true },
+  'stop-after': { type: 'string' },
+  expect: { type: 'string' },
+  'max-rate': { type: 'string' },
+  env: { type: 'string', multiple: true },
   python: { type: 'string' },
   node: { type: 'string' },
+  'no-recording': { type: 'boolean' },
+  format: { type: 'string', short: 'f' },
+  json: { type: 'boolean' },
   ...COMMON_OPTIONS,
 } as const satisfies OptionTable;
 
@@ -20,27 +29,40 @@ them the fault happened, with an interval. A trial that could not run is invalid
 and never counts as not reproduced. <dir>/verdict.json has the verdict, too.
 
 Options:
-  -n, --runs <n>          trials of each kind (default 20)
+  -n, --runs <n>          trials of each kind (default 20; 60 with --expect none)
       --seed <n>          the first seed; the next trials count up from it
+      --package <pin>     in an environment of its own with redis==4.5.3 (Python)
+                          or ws@8.0.0 (Node), made once and kept; may be repeated
+      --control <pin>     compare with another version of a package
       --no-control        without a control
+      --stop-after <k>    end when k trials have reproduced it; the interval is
+                          then one that holds at any time
+      --expect <what>     none: the check after a fix, 0 only when the upper bound
+                          of the rate is under the most that may be (default any)
+      --max-rate <ratio>  that most (default 0.05)
+      --env <NAME=value>  a variable for the trials; may be repeated
       --python <program>  the interpreter of trials (default python3)
       --node <program>    the Node of trials (default node)
+      --no-recording      without a recording of the trials as spans
+  -f, --format <format>   text (default) or json
+      --json              the same as --format json: one document on stdout
   -q, --quiet             nothing on stderr but errors
   -v, --verbose           errors with their code and cause
       --no-color          no colour
 
 Exit codes:
-  0    not reproduced
-  1    reproduced
+  0    not reproduced; with --expect none: surely rare enough
+  1    reproduced; with --expect none: not surely rare enough
   2    wrong usage
-  3    no such reproduction
+  3    no such reproduction, or a package that cannot be installed
   6    no trial could run
   70   a bug in trace
   130  interrupted; the trials until then are judged
 
 Examples:
   trace repro run lost
-  trace repro run lost --runs 50 --seed 7
+  trace repro run lost --package redis==4.5.3 --control redis==4.5.5
+  trace repro run lost --expect none --max-rate 0.02 --runs 200
 
 More: docs/repro.md
 `;
@@ -51,5 +73,8 @@ export const reproRunUsage: Usage = {
   summary: 'Run a reproduction many times and give the verdict',
   help,
   options: OPTIONS,
-  completes: { argument: 'folder', values: { python: 'file', node: 'file' } },
+  completes: {
+    argument: 'folder',
+    values: { python: 'file', node: 'file', expect: ['any', 'none'], format: ['text', 'json'] },
+  },
 };
