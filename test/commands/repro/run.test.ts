@@ -67,12 +67,9 @@ describe('trace repro', () => {
       });
       expect(JSON.parse(readFileSync(join(cwd, 'lost', 'verdict.json'), 'utf8'))).toEqual(document);
       const spans = (await openRecording(document.recording)).spans(REPRO_SPAN.trial);
-      expect(spans.map(({ attributes }) => attributes[REPRO_ATTR.outcome]).toSorted()).toEqual([
-        'not-reproduced',
-        'not-reproduced',
-        'reproduced',
-        'reproduced',
-      ]);
+      expect(
+        spans.map(({ attributes }) => String(attributes[REPRO_ATTR.outcome])).toSorted(),
+      ).toEqual(['not-reproduced', 'not-reproduced', 'reproduced', 'reproduced']);
     },
     LIMIT_MS,
   );
