@@ -29,7 +29,7 @@ them the fault happened, with an interval. A trial that could not run is invalid
 and never counts as not reproduced. <dir>/verdict.json has the verdict, too.
 
 Options:
-  -n, --runs <n>          trials of each kind (default 20; 60 with --expect none)
+  -n, --runs <n>          trials of each kind (default 20, for none 60)
       --seed <n>          the first seed; the next trials count up from it
       --package <pin>     in an environment of its own with redis==4.5.3 (Python)
                           or ws@8.0.0 (Node), made once and kept; may be repeated
