@@ -31,8 +31,8 @@ and never counts as not reproduced. <dir>/verdict.json has the verdict, too.
 Options:
   -n, --runs <n>          trials of each kind (default 20, for none 60)
       --seed <n>          the first seed; the next trials count up from it
-      --package <pin>     in an environment of its own with redis==4.5.3 (Python)
-                          or ws@8.0.0 (Node), made once and kept; may be repeated
+      --package <pin>     in an environment of its own with redis==4.5.3 or
+                          ws@8.0.0, made once and kept; may be repeated
       --control <pin>     compare with another version of a package
       --no-control        without a control
       --stop-after <k>    end when k trials have reproduced it; the interval is
