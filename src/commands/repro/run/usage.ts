@@ -37,8 +37,8 @@ Options:
       --no-control        without a control
       --stop-after <k>    end when k trials have reproduced it; the interval is
                           then one that holds at any time
-      --expect <what>     none: the check after a fix, 0 only when the upper bound
-                          of the rate is under the most that may be (default any)
+      --expect <what>     any (default), or none, the check after a fix: 0 only
+                          when the rate's upper bound is under --max-rate
       --max-rate <ratio>  that most (default 0.05)
       --env <NAME=value>  a variable for the trials; may be repeated
       --python <program>  the interpreter of trials (default python3)
