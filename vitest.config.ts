@@ -56,6 +56,7 @@ const PROGRAMS = [
     'outcomes',
     'package',
     'permissions',
+    'profile',
     'restarts',
     'run',
     'standalone',

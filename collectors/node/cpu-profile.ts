@@ -12,6 +12,17 @@ export interface TimedStack {
   readonly weight: Seconds;
 }
 
+/** Samples in a row that found the same. */
+export interface Stretch {
+  /** Innermost first. */
+  readonly frames: readonly Frame[];
+  readonly isIdle: boolean;
+  /** CLOCK_MONOTONIC. */
+  readonly from: Seconds;
+  readonly to: Seconds;
+  readonly count: number;
+}
+
 /**
  * The file of frames that have no script: V8's own functions, the garbage collector, native code that no JavaScript called. The `node:`
  * makes it part of the standard library, where a place is sought last.
@@ -86,6 +97,22 @@ export class CpuProfile {
       sampleNode,
       sampleAt,
     });
+  }
+
+  /** Everything that was sampled, in its order, waiting in the poll (a frame `(idle)`) too: a stretch for samples alike. */
+  *stretches(): Generator<Stretch, void> {
+    const at = this.#sampleAt;
+    for (let first = 0; first < at.length;) {
+      const id = this.#sampleNode[first] ?? 0;
+      let after = first + 1;
+      while (after < at.length && this.#sampleNode[after] === id) after++;
+      const from = ((at[first - 1] ?? this.from) + (at[first] ?? 0)) / 2;
+      const to = ((at[after - 1] ?? 0) + (at[after] ?? this.to)) / 2;
+      const frames = framesOf(this.#nodes.get(id));
+      const isIdle = frames[0]?.function === IDLE;
+      if (frames.length > 0 && to > from) yield { frames, isIdle, from, to, count: after - first };
+      first = after;
+    }
   }
 
   /**

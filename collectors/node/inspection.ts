@@ -24,6 +24,8 @@ export interface InspectionParts {
   readonly agent: HeldObject;
   readonly guardian: GuardianProcess;
   readonly port: number;
+  /** Between two samples of V8's profiler. */
+  readonly interval?: Seconds;
 }
 
 export type InspectResult = { readonly ok: true; readonly inspection: Inspection } | Refusal;
@@ -57,7 +59,7 @@ export class Inspection {
     journal.update({ stage: 'profiling' });
     const started = await NodeProfiler.start(connection, {
       port,
-      interval: FINE_INTERVAL,
+      interval: parts.interval ?? FINE_INTERVAL,
       keepConnection: true,
       turn: async (goOn, timeout) => {
         const method = goOn ? 'rotateProfile' : 'endProfile';

@@ -46,6 +46,8 @@ export interface InspectRequest {
   readonly force: boolean;
   /** How long starting V8's profiler may hold the loop. */
   readonly pauseBudget?: Seconds;
+  /** Between two samples of V8's profiler, {@link FINE_INTERVAL} unless told otherwise. */
+  readonly interval?: Seconds;
   readonly journalFolder: string;
   /** Told what will be done to the target, before any of it is. */
   announce(lines: readonly string[]): void;
@@ -65,7 +67,10 @@ export async function openInspection(request: InspectRequest): Promise<InspectRe
   const inspector = found.ok ? found.inspector : null;
   const journal = beginJournal(request, inspector === null);
   if (!(journal instanceof UndoJournal)) return journal;
-  request.announce(plan(target.pid, inspector, opening?.port ?? null));
+  const interval = request.interval ?? FINE_INTERVAL;
+  request.announce(
+    plan({ pid: target.pid, open: inspector, port: opening?.port ?? null, interval }),
+  );
   const guardian = await GuardianProcess.start(journal.path);
   if (guardian === null) {
     journal.remove();
@@ -78,7 +83,17 @@ export async function openInspection(request: InspectRequest): Promise<InspectRe
 }
 
 /** What will be done to the target, a line each, in the order in which it is done. */
-function plan(pid: number, open: OpenInspector | null, port: number | null): readonly string[] {
+function plan({
+  pid,
+  open,
+  port,
+  interval,
+}: {
+  pid: number;
+  open: OpenInspector | null;
+  port: number | null;
+  interval: Seconds;
+}): readonly string[] {
   const where = port === null ? 'on a port of its choice' : `on port ${port}`;
   const hold = Math.round(expectedPause(anonymousMemory(pid)) * 1e3);
   return [
@@ -88,7 +103,7 @@ function plan(pid: number, open: OpenInspector | null, port: number | null): rea
         ]
       : [`connect to its inspector, which is open already on port ${open.port} and stays so`]),
     `evaluate an agent (all of it: ${AGENT_FILE}): a lease, an observer of garbage collections; nothing global`,
-    `start V8's CPU profiler, ${Math.round(1 / FINE_INTERVAL)} samples a second: holds its loop for about ${hold} ms`,
+    `start V8's CPU profiler, ${Math.round(1 / interval)} samples a second: holds its loop for about ${hold} ms`,
     'call the agent once a second: sizes of its heap, pauses of the garbage collector',
     open === null
       ? 'at the end remove both and close the inspector'
@@ -142,12 +157,12 @@ interface Parts {
   readonly inspector: OpenInspector | null;
 }
 
-async function attach(request: InspectRequest, parts: Parts): Promise<InspectResult> {
-  const { journal, guardian } = parts;
+async function attach(request: InspectRequest, given: Parts): Promise<InspectResult> {
+  const { journal, guardian } = given;
   let connection: CdpConnection | null = null;
   try {
     journal.update({ guardian: guardian.pid });
-    const inspector = parts.inspector ?? (await openBySignal(request.target, journal));
+    const inspector = given.inspector ?? (await openBySignal(request.target, journal));
     if ('ok' in inspector) return inspector;
     const ours = { port: inspector.port, id: inspector.id };
     const entry = journal.update({ stage: 'open', inspector: ours });
@@ -163,7 +178,9 @@ async function attach(request: InspectRequest, parts: Parts): Promise<InspectRes
       return refused('it did not take our agent: its modules are not to be had', null);
     }
     journal.update({ stage: 'leased' });
-    return await Inspection.begin({ journal, connection, agent, guardian, port: inspector.port });
+    const interval = request.interval ?? FINE_INTERVAL;
+    const parts = { journal, connection, agent, guardian, interval };
+    return await Inspection.begin({ ...parts, port: inspector.port });
   } catch (error) {
     connection?.cut();
     const why = printable(error instanceof Error ? error.message : String(error), 200);

@@ -75,6 +75,8 @@ interface Request {
 }
 
 export class NodeProfiler {
+  /** Is given each window as it ends. */
+  onWindow: ((profile: CpuProfile) => void) | null = null;
   readonly #connection: CdpConnection;
   readonly #options: Required<ProfilerOptions>;
   readonly #pauses: Pause[] = [];
@@ -113,7 +115,7 @@ export class NodeProfiler {
    */
   static async open(
     pid: number,
-    options: { readonly pauseBudget?: Seconds } = {},
+    options: { readonly pauseBudget?: Seconds; readonly interval?: Seconds } = {},
   ): Promise<ProfilerResult> {
     const found = await findOpenInspector(pid);
     if (!found.ok) return found;
@@ -121,7 +123,8 @@ export class NodeProfiler {
     if (tooLong !== null) return tooLong;
     try {
       const connection = await CdpConnection.connect(found.inspector.url);
-      return await NodeProfiler.start(connection, { port: found.inspector.port });
+      const interval = options.interval ?? SAMPLING_INTERVAL;
+      return await NodeProfiler.start(connection, { port: found.inspector.port, interval });
     } catch (error) {
       if (!(error instanceof CdpError)) throw error;
       return failed(error);
@@ -279,6 +282,7 @@ export class NodeProfiler {
     if (profile === null)
       throw new CdpError('malformed', 'the inspector sent something that is not a CPU profile');
     this.#windows = [...this.#windows.slice(-1), profile];
+    this.onWindow?.(profile);
   }
 
   async #pausing<T>(what: Pause['what'], command: () => Promise<T>): Promise<T> {

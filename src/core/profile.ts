@@ -2,8 +2,8 @@ import type { Frame, Ratio, Seconds } from './types.ts';
 
 /** A profile: where threads were found when they were looked at, many times a second. */
 
-/** What is counted: every look, those on a core, those with the interpreter's lock. */
-export const PROFILE_MODES = ['cpu', 'wall', 'gil'] as const;
+/** What is counted: looks at threads on a core, all looks, those with the interpreter's lock, those in a blocked turn of an event loop. */
+export const PROFILE_MODES = ['cpu', 'wall', 'gil', 'blocked'] as const;
 export type ProfileMode = (typeof PROFILE_MODES)[number];
 
 /** A thread that was looked at. */

@@ -9,7 +9,7 @@ export const PROFILE_CELL = { commands: 0, count: 1 } as const;
 
 /** What does not change during a run. */
 export interface ProfileSettings {
-  readonly mode: ProfileMode;
+  readonly mode: Exclude<ProfileMode, 'blocked'>;
   /** Looks a second that were asked for. */
   readonly rate: number;
   /** Cores that taking the profile may use. */

@@ -40,7 +40,7 @@ export interface ProcessParts {
   readonly pid: number;
   readonly startTicks: number;
   readonly reader: PythonReader;
-  readonly mode: ProfileMode;
+  readonly mode: Exclude<ProfileMode, 'blocked'>;
   readonly stacks: StackInterner;
   readonly nextThread: () => number;
   readonly emit: (run: readonly number[]) => void;

@@ -8,7 +8,8 @@ Usage:
 Looks at all threads of a running Python process from outside, a hundred times
 a second for ten seconds, and says in which functions they were found. The
 process needs no restart and no preparation; trace only reads, and never stops
-it. What could not be read is counted and said.
+it. What could not be read is counted and said. Of Node it takes V8's profile,
+where an inspector is open already or --inspect opens it.
 
 Target:
   <pid>, -p, --pid <pid>     the process to profile
@@ -20,11 +21,20 @@ Looking:
                              until Ctrl-C or until the process ends
   -m, --mode <mode>          cpu: threads on a core (default); wall: all
                              threads, waiting ones too; gil: the one that
-                             holds the interpreter's lock
+                             holds the interpreter's lock; blocked: the
+                             event loop's, while one turn of the loop lasts
   -r, --rate <number>        looks a second, 1 to 1000 (default 100)
       --max-overhead <share> of a core that looking may take (default 3%);
                              where it would take more, it looks less often,
                              and says so
+      --lag-threshold <time> blocked: a turn that lasts this long counts
+                             (default 50ms)
+      --inspect              open a Node process's inspector by a signal, and
+                             close it at the end; what is done is listed first;
+                             --inspect=force: also where it cannot be read
+                             whether the application handles that signal
+      --max-pause <time>     how long starting V8's profiler may stop a Node
+                             process (default 250ms)
 
 Output:
   -n, --top <number>         functions in the table (default 15)

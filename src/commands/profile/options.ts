@@ -8,7 +8,13 @@ import {
   type OptionValues,
   type Usage,
 } from '../command-line/command.ts';
-import { invalidValue, parseChoice, parseCount, parseDuration } from '../command-line/parse.ts';
+import {
+  type DurationRule,
+  invalidValue,
+  parseChoice,
+  parseCount,
+  parseDuration,
+} from '../command-line/parse.ts';
 import { profileHelp } from './help.ts';
 
 /** How long a profile takes unless told otherwise: a thousand looks. */
@@ -21,6 +27,10 @@ const RATE_BOUNDS = { least: 1, most: 1000 } as const;
 /** Cores; in percent on the command line. */
 const DEFAULT_OVERHEAD: Ratio = 0.03;
 const OVERHEAD_BOUNDS = { least: 0.1, most: 100 } as const;
+/** As `trace attach` has them. */
+const DEFAULT_LAG_THRESHOLD: Seconds = 0.05;
+const LAG_BOUNDS = { least: 0.005, most: 10 } as const;
+const PAUSE_BOUNDS = { least: 0, most: 60 } as const;
 const DEFAULT_TOP = 15;
 const TOP_BOUNDS = { least: 1, most: 1000 } as const;
 
@@ -32,6 +42,9 @@ const OPTIONS = {
   mode: { type: 'string', short: 'm' },
   rate: { type: 'string', short: 'r' },
   'max-overhead': { type: 'string' },
+  'lag-threshold': { type: 'string' },
+  inspect: { type: 'string' },
+  'max-pause': { type: 'string' },
   top: { type: 'string', short: 'n' },
   format: { type: 'string', short: 'f' },
   json: { type: 'boolean' },
@@ -59,6 +72,7 @@ export const profileUsage: Usage = {
   summary: 'Say where a process spends its time, by function',
   help: profileHelp,
   options: OPTIONS,
+  bare: { inspect: 'open' },
   completes: {
     argument: 'process',
     values: { pid: 'process', output: 'file', mode: PROFILE_MODES, format: FORMATS },
@@ -77,6 +91,11 @@ export interface ProfileOptions {
   /** Looks a second. */
   readonly rate: number;
   readonly maxOverhead: Ratio;
+  readonly lagThreshold: Seconds;
+  /** Open a Node target's inspector; `force`: also where its signal handlers cannot be read. Null: use one that is open. */
+  readonly inspect: 'open' | 'force' | null;
+  /** How long starting V8's profiler may hold a Node target; null for the profiler's own limit. */
+  readonly maxPause: Seconds | null;
   readonly top: number;
   readonly format: ProfileFormat;
   /** Null: the terminal gets the result; `-` is the same, with a format that is no text too. */
@@ -96,6 +115,7 @@ export function parseProfileOptions(
   };
   const rate = text('rate');
   const top = text('top');
+  const inspect = text('inspect');
   const output = text('output') ?? null;
   return {
     target: chooseTarget(positionals, text('pid'), text('match')),
@@ -107,6 +127,10 @@ export function parseProfileOptions(
         ? DEFAULT_RATE
         : parseCount(rate.replace(/ ?hz$/i, ''), { flag: '-r, --rate', ...RATE_BOUNDS }),
     maxOverhead: chooseOverhead(text('max-overhead')),
+    lagThreshold: optional(text('lag-threshold'), LAG_RULE) ?? DEFAULT_LAG_THRESHOLD,
+    inspect:
+      inspect === undefined ? null : parseChoice(inspect, ['open', 'force'] as const, '--inspect'),
+    maxPause: optional(text('max-pause'), PAUSE_RULE),
     top: top === undefined ? DEFAULT_TOP : parseCount(top, { flag: '-n, --top', ...TOP_BOUNDS }),
     format: chooseFormat(values, output),
     output: output === '-' ? null : output,
@@ -133,6 +157,13 @@ function chooseTarget(
   if (pid !== undefined) return { by: 'pid', pid };
   if (pattern !== undefined && pattern !== '') return { by: 'match', pattern };
   throw usageError('no process named', 'trace profile <pid>; trace attach lists what there is');
+}
+
+const LAG_RULE = { flag: '--lag-threshold', bare: 'ms', ...LAG_BOUNDS } as const;
+const PAUSE_RULE = { flag: '--max-pause', bare: 'ms', ...PAUSE_BOUNDS } as const;
+
+function optional(text: string | undefined, rule: DurationRule): Seconds | null {
+  return text === undefined ? null : parseDuration(text, rule);
 }
 
 function chooseDuration(text: string | undefined): Seconds | null {

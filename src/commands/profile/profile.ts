@@ -1,9 +1,10 @@
-import { takeAnchor } from '../../core/clock.ts';
+import { anchoredClock, takeAnchor } from '../../core/clock.ts';
 import { TraceError } from '../../core/errors.ts';
 import { EXIT, type ExitCode } from '../../core/exit-code.ts';
 import type { Seconds } from '../../core/types.ts';
 import type { ProfileReport } from '../../report/profile/report.ts';
-import type { Command, CommandContext } from '../command-line/command.ts';
+import { formatSeconds } from '../../report/format.ts';
+import type { Command, CommandContext, Environment } from '../command-line/command.ts';
 import { toolVersion } from '../version.ts';
 import { StopSignals } from '../watching/stop-signals.ts';
 import { parseProfileOptions, type ProfileOptions, profileUsage } from './options.ts';
@@ -16,11 +17,13 @@ export const profileCommand: Command = { ...profileUsage, run };
 async function run({ values, positionals, environment }: CommandContext): Promise<ExitCode> {
   const options = parseProfileOptions(values, positionals);
   const stops = new StopSignals(environment);
-  const session = new ProfileSession(options);
+  const anchor = takeAnchor();
+  const session = new ProfileSession(options, environment, anchoredClock(anchor));
   try {
     let report: ProfileReport;
     try {
       await session.open();
+      announce(session, options, environment);
       report = await take(session, options, stops);
     } finally {
       await session.close();
@@ -32,6 +35,19 @@ async function run({ values, positionals, environment }: CommandContext): Promis
   } finally {
     stops.close();
   }
+}
+
+/** Says that it has begun: ten seconds are long for who sees nothing. */
+function announce(
+  session: ProfileSession,
+  { quiet, duration, mode }: ProfileOptions,
+  { stderr }: Environment,
+): void {
+  if (quiet) return;
+  const { length } = session.targets;
+  const whom = length === 1 ? `pid ${session.targets[0]?.pid}` : `${length} processes`;
+  const long = duration === null ? 'until Ctrl-C' : `for ${formatSeconds(duration)}`;
+  stderr.write(`profiling ${whom} ${long} (${mode})\n`);
 }
 
 async function take(

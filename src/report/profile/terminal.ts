@@ -14,7 +14,7 @@ import type { ProfileReport } from './report.ts';
 
 /** A profile for people: the verdict, the functions, the threads, and how well it was seen. */
 
-const COLUMN = 7;
+const COLUMN = 8;
 const THREAD_WIDTH = 10;
 /** Columns of a function's name beside the place that it stands at. */
 const NAME_SHARE = 0.45;
@@ -26,6 +26,7 @@ const WHAT: Readonly<Record<ProfileMode, string>> = {
   wall: 'of the time of its threads',
   cpu: 'of its time on a core',
   gil: 'of the time that the GIL was held',
+  blocked: 'of the time that its event loop was blocked',
 };
 
 /** The whole page. */
@@ -64,6 +65,7 @@ function verdict({ profile, cpu, targets }: ProfileReport): string {
 }
 
 function nothing(mode: ProfileMode, whose: string, cores: number): string {
+  if (mode === 'blocked') return `${whose}: no turn of its event loop lasted long enough`;
   if (mode === 'gil') return `${whose}: nobody was found holding the GIL`;
   if (cores < IDLE)
     return `${whose} used ${formatRatio(cores)} of a core: it waits; --mode wall shows where`;
