@@ -62,6 +62,13 @@ export class TaskDrafts {
     this.#parents.begin();
   }
 
+  /** The same, but for what types say of themselves: those stay. */
+  beginTask(): void {
+    this.values.objects.memory.forget();
+    this.#codes.begin();
+    this.#parents.begin();
+  }
+
   /** The sets that hold the tasks of all loops; null before asyncio was imported. */
   sets(): readonly number[] | null {
     const task = this.#attributes.global('asyncio.tasks', '_CTask');

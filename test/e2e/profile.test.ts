@@ -101,13 +101,40 @@ describe.each(interpreters().map(({ path, version }) => ({ path, version })))(
     });
 
     it('of who holds the GIL has the worker alone', async () => {
-      const { stdout } = await runCli([
-        ...['profile', String(target.pid), '-d', '2', '-m', 'gil', '--json'],
-      ]);
+      const args = ['profile', String(target.pid), '-d', '2', '-m', 'gil', '--json'];
+      const { stdout } = await runCli(args);
       const document = parse(stdout);
       expect(document.quality.samples).toBeGreaterThan(0);
       expect(part(document, 'work')).toBeGreaterThan(0.9);
       expect(part(document, 'wait_for_nothing')).toBe(0);
+    });
+  },
+);
+
+describe.each(interpreters().map(({ path, version }) => ({ path, version })))(
+  'the stack of an asyncio task of CPython $version',
+  ({ path }) => {
+    it('goes on in the tasks that wait for it, down to the first', async () => {
+      const target = await startReady(path, [join(TARGETS, 'python', 'async_callers.py')]);
+      onTestFinished(() => target.stop());
+      const args = ['profile', String(target.pid), '-d', '4', '--max-overhead', '50'];
+      const { code, stdout, stderr } = await runCli([...args, '-f', 'collapsed']);
+      expect(code, stderr).toBe(0);
+      const chains = stdout
+        .split('\n')
+        .map((line) =>
+          line
+            .replace(/ \d+$/, '')
+            .split(';')
+            .map((at) => at.split(' ')[0]),
+        )
+        .map((names) => names.filter((name) => /^(?:root|branch|leaf|burn)$/.test(name ?? '')))
+        .map((names) => names.join(';'));
+      expect(chains).toContain('root;branch;leaf;burn');
+      // Never one task under another that did not wait for it.
+      expect(
+        chains.filter((chain) => /leaf;(?:leaf|branch|root)|branch;branch/.test(chain)),
+      ).toEqual([]);
     });
   },
 );
@@ -159,16 +186,15 @@ describe('a profile', () => {
     expect([gil.code, gil.stdout]).toEqual([5, '']);
   });
 
-  it.skipIf(process.getuid?.() !== 0 || !canRun('setpriv'))(
-    'of a process whose memory may not be read ends with 4',
-    async () => {
-      const target = await start();
-      const command = ['setpriv', '--bounding-set', '-sys_ptrace', process.execPath];
-      const { code, stderr } = await runCli(['profile', String(target.pid)], { command });
-      expect(code, stderr).toBe(4);
-      expect(stderr).toMatch(/^trace: pid \d+ cannot be profiled: E(?:ACCES|PERM)/);
-    },
-  );
+  it.skipIf(
+    process.getuid?.() !== 0 || !canRun('setpriv', '--bounding-set', '-sys_ptrace', 'true'),
+  )('of a process whose memory may not be read ends with 4', async () => {
+    const target = await start();
+    const command = ['setpriv', '--bounding-set', '-sys_ptrace', process.execPath];
+    const { code, stderr } = await runCli(['profile', String(target.pid)], { command });
+    expect(code, stderr).toBe(4);
+    expect(stderr).toMatch(/^trace: pid \d+ cannot be profiled: E(?:ACCES|PERM)/);
+  });
 
   it('of Node is taken by V8 through an inspector that --inspect opens and closes', async () => {
     const node = await startReady(process.execPath, ['-e', READY_NODE]);

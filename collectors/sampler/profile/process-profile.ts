@@ -4,6 +4,7 @@ import type { Frame, Seconds } from '../../../src/core/types.ts';
 import { readStat } from '../../../src/platform/proc.ts';
 import { hasEnded } from '../../../src/platform/proc-parse.ts';
 import type { PythonReader } from '../../python/reader.ts';
+import type { RunningTasks } from '../../python/running-tasks.ts';
 import type { ThreadState } from '../../python/thread-states.ts';
 import { threadName } from '../thread-name.ts';
 import type { ThreadFacts } from './messages.ts';
@@ -24,6 +25,8 @@ interface Watched {
   readonly waitBefore: Seconds | null;
   /** A thread may have several, one an interpreter: the one that runs code is the one to look at. */
   states: ThreadState[];
+  /** It was in an event loop when it was last looked at. */
+  runsLoop: boolean;
   /** The stack found last, and in which round; -1: none. */
   stack: number;
   round: number;
@@ -33,9 +36,6 @@ interface Watched {
   weight: Seconds;
 }
 
-/** What is put to the innermost frames of a thread: the tasks that wait for the one that runs there. */
-export type JoinTasks = (tid: number, frames: readonly Frame[]) => readonly Frame[];
-
 export interface ProcessParts {
   readonly pid: number;
   readonly startTicks: number;
@@ -44,7 +44,8 @@ export interface ProcessParts {
   readonly stacks: StackInterner;
   readonly nextThread: () => number;
   readonly emit: (run: readonly number[]) => void;
-  readonly joinTasks: JoinTasks | null;
+  /** Null: stacks are left as the thread has them. */
+  readonly tasks: RunningTasks | null;
 }
 
 export class ProcessProfile {
@@ -106,6 +107,7 @@ export class ProcessProfile {
   close(): void {
     for (const { activity } of this.#threads.values()) activity.close();
     this.#threads.clear();
+    this.#parts.tasks?.close();
     this.#parts.reader.close();
   }
 
@@ -124,12 +126,16 @@ export class ProcessProfile {
   }
 
   #read(thread: Watched, states: readonly ThreadState[]): number {
+    const { tasks } = this.#parts;
+    const before = thread.runsLoop ? (tasks?.now() ?? null) : null;
     for (const state of states) {
       const frames = this.#parts.reader.sampledState(state);
       if (frames === null) return UNREAD;
       if (frames === 'gone') this.#listAt = 0;
       else if (frames.length > 0) {
-        const joined = this.#parts.joinTasks?.(thread.facts.tid, frames) ?? frames;
+        thread.runsLoop = tasks !== null && frames.some(isOfLoop);
+        const running = before === null ? null : both(before, tasks?.now() ?? before);
+        const joined = running === null ? frames : (tasks?.join(frames, running) ?? frames);
         return this.#parts.stacks.idOf(joined);
       }
     }
@@ -198,6 +204,7 @@ export class ProcessProfile {
       cpuBefore: activity.onCpu,
       waitBefore: activity.runQueueWait,
       states: [],
+      runsLoop: false,
       stack: UNREAD,
       round: -2,
       from: 0,
@@ -219,6 +226,16 @@ export class ProcessProfile {
 
 const UNREAD = -1;
 const WITHOUT_CODE = -2;
+
+/** Frames under which asyncio's tasks run, also uvloop's. */
+function isOfLoop({ file }: Frame): boolean {
+  return file.includes('/asyncio/') || file.includes('/uvloop/');
+}
+
+/** What runs before and after a stack was read ran while it was. */
+function both(before: ReadonlySet<number>, after: ReadonlySet<number>): ReadonlySet<number> {
+  return new Set([...before].filter((task) => after.has(task)));
+}
 
 function factsOf({ facts, activity, cpuBefore, waitBefore }: Watched): ThreadFacts {
   const since = (now: Seconds | null, before: Seconds | null): Seconds | null =>

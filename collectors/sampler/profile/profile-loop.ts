@@ -1,7 +1,8 @@
 import { monotonicNow } from '../../../src/core/clock.ts';
 import type { Seconds } from '../../../src/core/types.ts';
 import { readStat } from '../../../src/platform/proc.ts';
-import { openPython } from '../../python/reader.ts';
+import { openPython, type PythonReader } from '../../python/reader.ts';
+import { RunningTasks } from '../../python/running-tasks.ts';
 import { refuse } from '../../python/locate.ts';
 import { OwnCpuTime } from '../own-thread.ts';
 import {
@@ -141,7 +142,7 @@ export class ProfileLoop {
       stacks: this.#stacks,
       nextThread: () => this.#threads++,
       emit: (run) => this.#runs.push(...run),
-      joinTasks: null,
+      tasks: tasksOf(opened.reader),
     });
     this.#processes.push(process);
     this.#port.post({ kind: 'opened', pid, version: opened.reader.version });
@@ -192,6 +193,15 @@ export class ProfileLoop {
       errors = added(errors, process.errors);
     }
     return { rounds: this.#rounds, late: this.#late, samples, partial, withoutCode, errors };
+  }
+}
+
+/** Null where tasks cannot be read: then stacks are as their threads have them. */
+function tasksOf(reader: PythonReader): RunningTasks | null {
+  try {
+    return new RunningTasks(reader);
+  } catch {
+    return null;
   }
 }
 
