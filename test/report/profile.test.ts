@@ -52,7 +52,7 @@ describe('the table', () => {
     expect(text).toMatch(
       /^pid 7: 63 % of the time of its threads was in parse \(\/srv\/app\.py:41\)/,
     );
-    expect(text).toMatch(/^ 750 ms +750 ms +63 % parse +wor;ker.* \/srv\/app\.py:41$/m);
+    expect(text).toMatch(/^ +750 ms +750 ms +63 % parse +wor;ker.* \/srv\/app\.py:41$/m);
     expect(text).toContain('3 could not be read soundly (moved 3)');
     expect(text).not.toContain('\u001b');
   });
