@@ -14,6 +14,9 @@ const STUCK_FOR: Seconds = 5;
 /** Waits of tasks that something inside of the process ends; any other may end by itself, and then the work goes on. */
 const INNER_WAIT = /^(?:event|future|lock|semaphore|condition|executor|task)$/;
 
+/** Frames of the work that are shown: from the wait through the library that handed it to a thread, to who called that. */
+const WORK_PLACES = 8;
+
 /** One finding a semaphore. */
 export function* exhaustedPools(
   looks: readonly (LockLook & { readonly at: Seconds })[],
@@ -69,7 +72,7 @@ function findingOf(
     confidence: 'likely',
     pid: look.pid,
     summary: `all ${waiters.length} threads of pool ${pool} wait in ${placeName(first)} for ${semaphore.label}, of which no permit is left, and ${count} ${coroutine} wait behind them; nothing moved for ${lasted.toFixed(0)} s`,
-    where: [...placesOf(first), ...rest.slice(0, 2).flatMap(({ frames }) => taskPlaces(frames))],
+    where: [...placesOf(first), ...rest.slice(0, 1).flatMap(({ frames }) => taskPlaces(frames))],
     evidence: [
       {
         kind: 'pool',
@@ -111,7 +114,7 @@ function busiest(
 function taskPlaces(frames: LockLook['tasks'][number]['frames']): readonly Place[] {
   return frames
     .filter(({ file }) => frameOrigin(file).kind !== 'standard-library')
-    .slice(0, 5)
+    .slice(0, WORK_PLACES)
     .map((frame) => ({
       function: frame.function,
       file: frame.file,

@@ -13,7 +13,7 @@ import type {
 } from '../../../src/core/types.ts';
 import { openPython, type PythonReader } from '../reader.ts';
 import { TaskReader } from '../task-reader.ts';
-import { standingKey, taskGraph } from './task-graph.ts';
+import { awaitsOthers, standingKey, taskGraph } from './task-graph.ts';
 import { lockGraph, type Waiting } from './lock-graph.ts';
 import { ThreadLook, type ThreadState } from './thread-look.ts';
 
@@ -32,8 +32,9 @@ const CHEAP: Seconds = 0.25;
 const LONGEST_PAUSE: Seconds = 10;
 /** A thread that waits without a time-out and has not run for so long is looked into. Locks are held for milliseconds. */
 const STILL_FOR: Seconds = 1.5;
-/** The same standstill is written down again after so long. */
+/** The same standstill is looked into again after so long, then after twice that, and so on: it says little new. */
 const REPEAT_AFTER: Seconds = 3;
+const REPEAT_AT_MOST: Seconds = 120;
 /** Between two looks at the tasks, at least; of ten thousand, one look takes a second. */
 const TASKS_EVERY: Seconds = 1.5;
 /** Threads looked into at once; of 500 that wait for the same, these tell. */
@@ -54,7 +55,8 @@ export class LockWatch implements Collector<ProcessTarget> {
   #tasksDue: Seconds = 0;
   readonly #pace: Pace = new Pace();
   readonly #tasksPace: Pace = new Pace();
-  #written = { key: '', at: 0 };
+  readonly #threadsSeen: Repeats = new Repeats();
+  readonly #tasksSeen: Repeats = new Repeats();
 
   async probe({ pid }: ProcessTarget): Promise<Availability> {
     const opened = openPython(pid);
@@ -102,8 +104,7 @@ export class LockWatch implements Collector<ProcessTarget> {
     const stuck = states.filter((state) => this.#isStuck(state, now));
     const key = stuck.map(({ tid, call }) => `${tid} ${call.futex}`).join('\n');
     if (stuck.length === 0) return null;
-    if (key === this.#written.key && now - this.#written.at < REPEAT_AFTER) return null;
-    this.#written = { key, at: now };
+    if (!this.#threadsSeen.isDue(key, now)) return null;
     const isStuck = new Set(stuck);
     const others = states.filter((state) => !isStuck.has(state));
     const graph = this.#graphOf(look, [...stuck, ...others], { pid, now, threads: states.length });
@@ -122,7 +123,11 @@ export class LockWatch implements Collector<ProcessTarget> {
     }
     this.#taskStanding = next;
     const since = ({ id }: { readonly id: string }): Seconds => next.get(id)?.since ?? now;
-    if (tasks.tasks.every((task) => now - since(task) < STILL_FOR)) return null;
+    const stands = tasks.tasks.filter(
+      (task) => awaitsOthers(task) && now - since(task) >= STILL_FOR,
+    );
+    const key = stands.map(({ id }) => next.get(id)?.key).join('\n');
+    if (stands.length === 0 || !this.#tasksSeen.isDue(key, now)) return null;
     const states = look.begin();
     const graph = look.sound(() => taskGraph(tasks, since, look.locks));
     if (graph === null || graph.objects.length === 0) return null;
@@ -180,10 +185,27 @@ class Pace {
     return this.#usual < CHEAP || this.#times < WARM_UP;
   }
 
-  /** `least` after something cheap. A single slow one, when the machine was busy, does not count in full. */
+  /** `least` after something cheap; by the mean of what it cost of late. */
   after(cost: Seconds, least: Seconds): Seconds {
     if (++this.#times <= WARM_UP) return least;
-    this.#usual = Math.min(cost, 1.5 * this.#usual);
+    this.#usual = Number.isFinite(this.#usual) ? 0.7 * this.#usual + 0.3 * cost : cost;
     return Math.max(least, this.#usual / SHARE);
+  }
+}
+
+/** Whether the same is worth looking into once more. */
+class Repeats {
+  #key = '';
+  #at: Seconds = 0;
+  #after: Seconds = REPEAT_AFTER;
+
+  /** True for what is new, and for what is known after longer and longer. */
+  isDue(key: string, now: Seconds): boolean {
+    const isKnown = key === this.#key;
+    if (isKnown && now - this.#at < this.#after) return false;
+    this.#after = isKnown ? Math.min(2 * this.#after, REPEAT_AT_MOST) : REPEAT_AFTER;
+    this.#key = key;
+    this.#at = now;
+    return true;
   }
 }

@@ -30,6 +30,11 @@ const ACTORS = 128;
 const FRAMES = 12;
 const GROUPS = 32;
 
+/** Whether a task waits for what another task, a thread or a callback has to do. */
+export function awaitsOthers({ wait }: TaskView): boolean {
+  return wait !== null && (ENDS.has(wait.kind) || OBJECTS[wait.kind] !== undefined);
+}
+
 /** What of a task says that it is where it was. */
 export function standingKey({ id, state, wait, frames }: TaskView): string {
   const places = frames.map(({ function: name, line }) => `${name}:${line ?? ''}`).join(' ');
