@@ -50,7 +50,7 @@ async def app(seconds):
             used = time.thread_time()
             await asyncio.sleep(0.02)
             # A sleep of the loop is time in which it did not compute.
-late = time.monotonic() - before - 0.02 - (time.thread_time() - used)
+            late = time.monotonic() - before - 0.02 - (time.thread_time() - used)
             longest = max(longest, late)
             blocks += late > 0.9
 
