@@ -1,5 +1,6 @@
 import { execFile } from 'node:child_process';
 import { createHash } from 'node:crypto';
+import { createServer } from 'node:net';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { installPackages, keptFolder, locatePython } from '../environments.ts';
@@ -23,9 +24,20 @@ export async function environmentOf(recipe: Recipe): Promise<Environment> {
     recipe.kind === 'node' ? await npmFolder(recipe.packages) : await pythonFolder(recipe);
   const command =
     recipe.kind === 'node'
-      ? [process.execPath, ...recipe.flags]
+      ? [process.execPath, `--inspect-port=${await freePort()}`, ...recipe.flags]
       : [join(folder, 'bin', 'python'), '-u'];
   return { command, cwd: folder };
+}
+
+/** Inspectors are opened on it: on Node's own only one process of a machine can have one at a time. */
+function freePort(): Promise<number> {
+  return new Promise((resolve, reject) => {
+    const server = createServer().on('error', reject);
+    server.listen(0, '127.0.0.1', () => {
+      const address = server.address();
+      server.close(() => resolve(typeof address === 'object' ? (address?.port ?? 0) : 0));
+    });
+  });
 }
 
 function npmFolder(packages: readonly string[]): Promise<string> {
