@@ -1,5 +1,6 @@
 // Express: the expression of a route with two parameters in one segment backtracks.
 import { fork } from 'node:child_process';
+import http from 'node:http';
 import { createRequire } from 'node:module';
 import { setTimeout as wait } from 'node:timers/promises';
 
@@ -8,7 +9,7 @@ const require = createRequire(`${process.cwd()}/x.js`); // packages come from th
 async function load(port, seconds) {
   const end = Date.now() + seconds * 1e3;
   for (let count = 0; Date.now() < end; count += 1) {
-    const path = count % 5 === 4 ? `/flights/${'-'.repeat(15_000)}/x` : '/flights/LAX-SFO';
+    const path = count % 5 === 4 ? `/flights/${'-'.repeat(30_000)}/x` : '/flights/LAX-SFO';
     await fetch(`http://127.0.0.1:${port}${path}`).then((answer) => answer.text());
     await wait(100);
   }
@@ -25,7 +26,7 @@ function serve(seconds) {
     longest = Math.max(longest, (user + system) / 1e3);
   });
   app.get('/flights/:from-:to', (request, response) => response.json(request.params));
-  const server = app.listen(0, '127.0.0.1', () => {
+  const server = http.createServer({ maxHeaderSize: 2 ** 17 }, app).listen(0, '127.0.0.1', () => {
     const peer = fork(process.argv[1], ['load', String(server.address().port), String(seconds)], {
       execArgv: [],
     });

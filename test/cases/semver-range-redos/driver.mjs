@@ -9,7 +9,7 @@ const require = createRequire(`${process.cwd()}/x.js`); // packages come from th
 async function load(port, seconds) {
   const end = Date.now() + seconds * 1e3;
   for (let count = 0; Date.now() < end; count += 1) {
-    const range = count % 5 === 4 ? `>=1.2.3${' '.repeat(12_000)}<1.3.0` : '^1.2.3';
+    const range = count % 5 === 4 ? `>=1.2.3${' '.repeat(12_000 + count)}<1.3.0` : '^1.2.3';
     await fetch(`http://127.0.0.1:${port}/`, { method: 'POST', body: range }).then((answer) =>
       answer.text(),
     );
