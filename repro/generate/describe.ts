@@ -14,7 +14,7 @@ export function describe(parameters: ReproParameters): Description {
   const subject =
     origin === 'call'
       ? `Calls ${parameters.call?.target ?? ''} ${attempts} times, ${concurrency} at once`
-      : `Sends ${attempts} requests to ${parameters.traffic?.base_url ?? ''}, ${concurrency} at once at most`;
+      : `Sends ${attempts} requests to ${parameters.traffic?.base_url ?? ''}, ${concurrency} at once at most.\nPrompts are made up, as long as those that were recorded: what was said was not kept`;
   const { expected, actual } = MEANING[oracle.kind];
   return {
     what: hypothesis === null ? `${subject}.` : `${hypothesis.claim}\n\n${subject}.`,

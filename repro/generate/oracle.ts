@@ -15,6 +15,25 @@ const OPTIONS: Readonly<Record<OracleKind, Readonly<Record<string, 'number' | 't
     script: { script: 'text' },
   };
 
+/** What shows a mechanism best; another is chosen with --oracle. */
+const BY_MECHANISM: Readonly<Record<string, OracleKind>> = {
+  race: 'exception',
+  crosstalk: 'cross-talk',
+  leak: 'growth',
+  gc: 'growth',
+  'warm-up': 'same-alone',
+  'blocking-call': 'head-of-line',
+  saturation: 'head-of-line',
+  deadlock: 'no-progress',
+  'lock-order': 'no-progress',
+  'pool-exhaustion': 'no-progress',
+};
+
+/** The oracle of a hypothesis's mechanism; of one that names none, any exception. */
+export function oracleFor(mechanism: string): Oracle {
+  return { kind: BY_MECHANISM[mechanism] ?? 'exception' };
+}
+
 /** `lost-update:read=app:total,step=2` as an oracle. Throws a usage error that says what it takes. */
 export function parseOracle(text: string): Oracle {
   const [, name = '', rest = ''] = /^([^:]*):?(.*)$/s.exec(text) ?? [];

@@ -8,11 +8,18 @@ import { parseCount, parseDuration } from '../../command-line/parse.ts';
 
 /** `trace repro new`, decided. */
 export interface NewOptions {
-  readonly call: string;
+  /** Null: the requests of a recording. */
+  readonly call: string | null;
+  /** The recording with the requests; null where there is none. */
+  readonly traffic: string | null;
+  /** The recording whose hypothesis is tested, `recording#H2`. */
+  readonly tested: string | null;
   readonly argsFile: string | null;
   readonly setup: string | null;
-  readonly oracle: Oracle;
-  readonly attempts: number;
+  /** Null: what the hypothesis's mechanism asks for. */
+  readonly oracle: Oracle | null;
+  /** Null: as many as fit the oracle, or as there are requests. */
+  readonly attempts: number | null;
   readonly concurrency: number;
   readonly timeout: Seconds;
   readonly seed: number;
@@ -22,9 +29,9 @@ export interface NewOptions {
   readonly output: string;
 }
 
-const ATTEMPTS = 200;
+export const ATTEMPTS = 200;
 /** Twenty blocks of eighty attempts after a warm-up: what the process does now and then is little beside them. */
-const ATTEMPTS_OF_GROWTH = 2000;
+export const ATTEMPTS_OF_GROWTH = 2000;
 const CONCURRENCY = 8;
 const TIMEOUT: Seconds = 60;
 const MOST_ATTEMPTS = 1e6;
@@ -34,7 +41,7 @@ const LONGEST: Seconds = 86_400;
 export const LARGEST_SEED: number = 2 ** 32 - 1;
 
 /** What the flags say. Throws a usage error. */
-export function parseNewOptions(values: OptionValues): NewOptions {
+export function parseNewOptions(values: OptionValues, positionals: readonly string[]): NewOptions {
   const text = (name: string): string | null => {
     const value = values[name];
     return typeof value === 'string' ? value : null;
@@ -43,24 +50,27 @@ export function parseNewOptions(values: OptionValues): NewOptions {
     const value = text(name);
     return value === null ? usual : parseCount(value, { flag: `--${name}`, least, most });
   };
-  const call = text('call');
-  if (call === null)
+  const [tested = null, ...others] = positionals;
+  if (others.length > 0)
+    throw usageError('repro new takes one recording', 'trace repro new <recording>#H2');
+  const [call, traffic] = [text('call'), text('traffic')];
+  if (call !== null && traffic !== null)
+    throw usageError('--call and --traffic contradict each other', 'Give one of them.');
+  if (call === null && traffic === null && tested === null)
     throw usageError(
       'there is nothing to attempt: neither traffic nor a callable is known',
-      'Give --call package.module:callable (Python) or --call ./file.mjs#export (Node).',
+      'Give --call package.module:callable (Python), --call ./file.mjs#export (Node), or --traffic\nwith a recording of trace load.',
     );
-  const oracle = parseOracle(text('oracle') ?? 'exception');
+  const oracle = text('oracle');
   const timeout = text('timeout');
   return {
     call,
+    traffic: traffic ?? (call === null ? tested : null),
+    tested,
     argsFile: text('args-file'),
     setup: text('setup'),
-    oracle,
-    attempts: count(
-      'attempts',
-      oracle.kind === 'growth' ? ATTEMPTS_OF_GROWTH : ATTEMPTS,
-      MOST_ATTEMPTS,
-    ),
+    oracle: oracle === null ? null : parseOracle(oracle),
+    attempts: text('attempts') === null ? null : count('attempts', 1, MOST_ATTEMPTS),
     concurrency: count('concurrency', CONCURRENCY, MOST_CONCURRENCY),
     timeout:
       timeout === null
@@ -72,6 +82,10 @@ export function parseNewOptions(values: OptionValues): NewOptions {
     ),
     python: text('python') ?? 'python3',
     node: text('node') ?? 'node',
-    output: text('output') ?? `repro-${call.split(/[:#/]/).at(-1) ?? 'call'}`,
+    output: text('output') ?? `repro-${nameOf(call)}`,
   };
+}
+
+function nameOf(call: string | null): string {
+  return call === null ? 'traffic' : (call.split(/[:#/]/).at(-1) ?? 'call');
 }

@@ -2,6 +2,7 @@ import { COMMON_OPTIONS, type OptionTable, type Usage } from '../../command-line
 
 const OPTIONS = {
   call: { type: 'string' },
+  traffic: { type: 'string' },
   'args-file': { type: 'string' },
   setup: { type: 'string' },
   oracle: { type: 'string' },
@@ -20,6 +21,8 @@ const help = `trace repro new - write a script that makes a fault happen again
 
 Usage:
   trace repro new --call <target> [options]
+  trace repro new --traffic <recording> [options]
+  trace repro new <recording>#H2 [options]
 
 Writes a folder with a script that a colleague can run with nothing of ours
 installed: it makes concurrent attempts, looks whether an oracle holds, prints
@@ -30,6 +33,8 @@ What is attempted:
       --call <target>       a function: package.module:callable (Python, threads
                             or tasks) or ./file.mjs#export (Node)
       --args-file <file>    JSON: a list of lists of arguments, one an attempt
+      --traffic <recording> the requests of a run of trace load, at their times,
+                            with made-up prompts of the same length
       --setup <target>      called once before; what it returns is the first
                             argument of each call
 
@@ -45,7 +50,8 @@ How:
       --node <program>      the Node (default node)
   -o, --output <folder>     where it goes (default repro-<name>)
 
-Oracles, with their options behind a colon (lost-update:read=app:total,step=1):
+Oracles, with their options behind a colon (lost-update:read=app:total,step=1);
+without --oracle the one that shows the mechanism of the hypothesis best:
   exception      no attempt fails
   lost-update    N updates of step give N; read=<target> says the value
   cross-talk     no answer holds the mark of another; '{nonce}' in arguments
@@ -67,6 +73,7 @@ Exit codes:
 
 Examples:
   trace repro new --call app.account:deposit --oracle lost-update:read=app:total
+  trace repro new .tracewright/20260102T030405Z-load-x#H1
   trace repro new --call ./pool.mjs#acquire --oracle no-progress:within_s=5
 
 More: docs/repro.md

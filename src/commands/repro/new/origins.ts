@@ -1,0 +1,84 @@
+import { resolve } from 'node:path';
+import { usageError } from '../../../core/errors.ts';
+import { environmentWith } from '../../../../repro/environments/environment.ts';
+import { findCall, languageOf } from '../../../../repro/generate/from-call.ts';
+import { lookAtPython } from '../../../../repro/generate/look.ts';
+import type {
+  Oracle,
+  OracleKind,
+  ReproParameters,
+} from '../../../../repro/parameters/parameters.ts';
+import { parseRecordingAddress } from '../../../recording/format.ts';
+import type { Environment } from '../../command-line/command.ts';
+import { readArgs } from './args-file.ts';
+import type { NewOptions } from './options.ts';
+
+/** What a reproduction attempts, and what it was found with. */
+export type Origin = Pick<
+  ReproParameters,
+  'language' | 'origin' | 'call' | 'traffic' | 'oracle' | 'packages' | 'runtime'
+> & {
+  /** Files that come into the folder as they are. */
+  readonly copies: readonly string[];
+};
+
+/** A function that is called. Rejects with a TraceError when it is not there. */
+export async function callOrigin(
+  options: NewOptions & { readonly call: string; readonly oracle: Oracle },
+  context: { readonly environment: Environment; readonly folder: string },
+): Promise<Origin> {
+  const { cwd, env } = context.environment;
+  const { call, packages, python, node, argsFile, setup } = options;
+  const language = languageOf(call);
+  const made = await environmentWith({ language, pins: packages, python, node, env });
+  const found = await findCall({
+    target: call,
+    setup,
+    args: argsFile === null ? [[]] : await readArgs(resolve(cwd, argsFile)),
+    oracle: options.oracle,
+    cwd,
+    folder: context.folder,
+    python: made.python ?? python,
+    node,
+    env: made.env ?? {},
+  });
+  const { surroundings, ...origin } = found;
+  return {
+    ...origin,
+    origin: 'call',
+    packages: surroundings.packages,
+    runtime: { name: language, version: surroundings.version },
+  };
+}
+
+/** What cannot be seen from outside of a server by its answers. */
+const NOT_OF_TRAFFIC: readonly OracleKind[] = ['growth', 'lost-update', 'script'];
+
+/** Requests that are sent again, by a script in Python. Rejects with a TraceError when there are none. */
+export async function trafficSource(
+  options: NewOptions & { readonly oracle: Oracle },
+  { cwd }: Environment,
+): Promise<Origin> {
+  const { oracle, python } = options;
+  if (NOT_OF_TRAFFIC.includes(oracle.kind))
+    throw usageError(
+      `the oracle ${oracle.kind} needs a function: answers do not show it`,
+      'Give --call with the function behind the requests, or another --oracle.',
+    );
+  const { path } = parseRecordingAddress(options.traffic ?? '');
+  const [{ openRecording }, { trafficOf }] = await Promise.all([
+    import('../../../recording/reader.ts'),
+    import('./traffic.ts'),
+  ]);
+  const traffic = trafficOf(await openRecording(resolve(cwd, path)), oracle, path);
+  const { version } = await lookAtPython({ python, target: '', path: cwd, env: {} });
+  return {
+    language: 'python',
+    origin: 'traffic',
+    traffic,
+    oracle,
+    packages: {},
+    runtime: { name: 'python', version },
+    copies: [],
+  };
+}
