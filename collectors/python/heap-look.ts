@@ -1,23 +1,25 @@
 import type { HeapContainer, HeapLook, HeapTypeCount } from '../../src/core/heap-look.ts';
 import { MemoryError } from '../../src/platform/memory.ts';
 import { readStatus } from '../../src/platform/proc.ts';
-import type { Clock } from '../../src/core/types.ts';
+import type { Clock, Ratio, Seconds } from '../../src/core/types.ts';
 import { contentOf } from './heap-content.ts';
 import { HeapGraph, type RunningFrame } from './heap-graph.ts';
 import { HeapMemory } from './heap-memory.ts';
 import { HeapObjects } from './heap-objects.ts';
 import { HeapPaths } from './heap-path.ts';
 import { type HeapType, HeapTypes, isPointer } from './heap-types.ts';
-import { findGenerations, GcWalk } from './heap-walk.ts';
+import { collectorState, findGenerations, GcWalk } from './heap-walk.ts';
 import type { Code } from './code-objects.ts';
 import { Unsound } from './objects.ts';
 import type { PythonReader } from './reader.ts';
 
 /** Looks at all objects of a CPython process from outside: it is not stopped, and nothing runs in it. */
 
-/** Walks until one holds together; from the fourth on without the links back, in which the collector counts while it collects. */
+/** Walks until one holds together; the last without the links back, in which the collector counts while it collects. */
 const TRIES = 6;
-const TWO_WAY_TRIES = 3;
+const TWO_WAY_TRIES = 5;
+/** Steps for which the end of a collection is waited for: a step is a turn of our loop, a collection takes up to a second. */
+const WAITS = 20_000;
 /** Containers with as many entries are remembered from one look to the next. */
 const LEAST_ENTRIES = 64;
 /** So many of them, the largest, are given with what they hold. */
@@ -27,6 +29,8 @@ const TYPE_LIMIT = 1000;
 const INTERPRETER_SEARCHED = 32 * 1024;
 const FRAME_LIMIT = 1024;
 const THREAD_LIMIT = 64;
+/** What comes and goes between walk and search is a few in a hundred of what is met; what a walk lost, most of it. */
+const LEAST_COVERAGE: Ratio = 0.9;
 
 interface Found {
   readonly address: number;
@@ -39,6 +43,14 @@ interface Census {
   readonly containers: Found[];
   objects: number;
   bytes: number;
+}
+
+/** A walk that got to the end. */
+interface Walked {
+  readonly census: Census;
+  readonly walk: GcWalk;
+  /** Whether no collection of everything moved objects meanwhile. */
+  readonly isUndisturbed: boolean;
 }
 
 export class PythonHeap {
@@ -60,31 +72,72 @@ export class PythonHeap {
   *look(): Generator<void, HeapLook | null, void> {
     const from = this.#clock.now();
     this.#broken = 0;
+    let best: Walked | null = null;
     for (let attempt = 0; attempt < TRIES; attempt++) {
-      const isOneWay = attempt >= TWO_WAY_TRIES;
-      this.#memory.forget();
-      this.#objects.types.begin();
-      const census: Census = { counts: new Map(), containers: [], objects: 0, bytes: 0 };
-      const heads = this.#interpreter().flatMap(
-        (start) => findGenerations(this.#memory, start) ?? [],
-      );
-      if (heads.length > 0) {
-        const walk = new GcWalk(
-          { memory: this.#memory, types: this.#objects.types },
-          heads,
-          isOneWay,
-        );
-        if (yield* walk.run((address, type) => this.#count(census, address, type)))
-          return yield* this.#complete(census, walk, { from, isOneWay });
+      const walked = yield* this.#walk(attempt >= TWO_WAY_TRIES);
+      if (walked?.isUndisturbed === true) {
+        const graph = yield* this.#search();
+        // Places that were read anew may have led past others: what the search meets has to have been seen.
+        if (walked.walk.repaired === 0 || this.#coverage(graph, walked) >= LEAST_COVERAGE)
+          return yield* this.#complete(walked, { from, graph });
       }
       this.#broken++;
+      if (walked !== null && walked.census.objects > (best?.census.objects ?? 0)) best = walked;
       yield;
     }
-    return null;
+    if (best === null) return null;
+    const graph = yield* this.#search();
+    const isWhole = this.#coverage(graph, best) >= LEAST_COVERAGE;
+    return yield* this.#complete({ ...best, isUndisturbed: isWhole }, { from, graph });
+  }
+
+  *#search(): Generator<void, HeapGraph, void> {
+    const graph = new HeapGraph(this.#objects);
+    const modules = this.#modules();
+    if (modules !== 0) yield* graph.run(modules, this.#frames());
+    return graph;
+  }
+
+  /** Of the objects that the search met and that are always in the lists, the share that the walk saw. */
+  #coverage(graph: HeapGraph, { walk }: Walked): Ratio {
+    let met = 0;
+    let seen = 0;
+    for (let node = 0; node < graph.index.size; node++) {
+      const address = graph.index.addresses[node] ?? 0;
+      const form = this.#objects.typeOf(address)?.form;
+      if (form !== 'list' && form !== 'set' && form !== 'deque' && form !== 'other') continue;
+      met++;
+      if (walk.index.has(address)) seen++;
+    }
+    return met === 0 ? 1 : seen / met;
+  }
+
+  /** One walk; null when it broke. */
+  *#walk(isOneWay: boolean): Generator<void, Walked | null, void> {
+    const memory = this.#memory;
+    memory.forget();
+    this.#objects.types.begin();
+    const census: Census = { counts: new Map(), containers: [], objects: 0, bytes: 0 };
+    const lists = this.#interpreters().flatMap((start) => {
+      const heads = findGenerations(memory, start);
+      return heads === null ? [] : [heads];
+    });
+    const [first] = lists[0] ?? [];
+    if (first === undefined) return null;
+    for (let i = 0; i < WAITS && collectorState(memory, first).isCollecting; i++) yield;
+    const before = collectorState(memory, first);
+    memory.forget();
+    const walk = new GcWalk({ memory, types: this.#objects.types }, lists.flat(), isOneWay);
+    const isWhole = yield* walk.run((address, type) => this.#count(census, address, type));
+    if (!isWhole) return null;
+    for (let i = 0; i < WAITS && collectorState(memory, first).isCollecting; i++) yield;
+    const after = collectorState(memory, first);
+    const isUndisturbed = !isOneWay && !after.isCollecting && after.full === before.full;
+    return { census, walk, isUndisturbed };
   }
 
   /** Where the lists may lie: in the interpreter since 3.9, in the runtime before. */
-  #interpreter(): readonly number[] {
+  #interpreters(): readonly number[] {
     const { symbols, table } = this.#reader.objects;
     if (this.#reader.minor === 8) return [symbols.runtime];
     const found: number[] = [];
@@ -110,20 +163,18 @@ export class PythonHeap {
   }
 
   *#complete(
-    census: Census,
-    walk: GcWalk,
-    { from, isOneWay }: { from: number; isOneWay: boolean },
+    { census, walk, isUndisturbed }: Walked,
+    { from, graph }: { from: Seconds; graph: HeapGraph },
   ): Generator<void, HeapLook, void> {
-    const graph = new HeapGraph(this.#objects);
-    const modules = this.#modules();
-    if (modules !== 0) yield* graph.run(modules, this.#frames());
     const paths = new HeapPaths(graph, this.#objects);
     const held = this.#containers(census, { graph, paths, walk });
     yield;
     const lacking = [
       ...(walk.isCut ? ['it has more objects than are read'] : []),
-      ...(modules === 0 ? ['its modules were not found, so nothing is named'] : []),
-      ...(isOneWay ? ['it was collecting garbage all the time: objects may be missing'] : []),
+      ...(graph.index.size === 0 ? ['its modules were not found, so nothing is named'] : []),
+      ...(isUndisturbed
+        ? []
+        : ['its objects changed too fast during each walk: some may be missing']),
     ];
     return {
       at: from,

@@ -24,8 +24,10 @@ const OBJECT_LIMIT = 5_000_000;
 const REPAIR_LIMIT = 2_000;
 /** How far back a walk goes for an object that is still linked. */
 const BACK_LIMIT = 256;
-/** A run of objects that were seen already is a list that bites its tail, unless it follows a repair. */
+/** Objects met again beyond one whole list more: the list bites its tail. */
 const SEEN_LIMIT = 100_000;
+/** From the end of a list backwards, to what the walk has seen: what was made meanwhile stands there. */
+const END_LIMIT = 50_000;
 const STEP = 16_384;
 
 /** Called for each object of the lists, once. */
@@ -45,6 +47,30 @@ export function findGenerations(memory: HeapMemory, start: number): readonly num
     return isGeneration(memory, permanent) ? [...heads, permanent] : heads;
   }
   return null;
+}
+
+/** Behind the generations lie a pointer, the permanent one, and for each three counts: collections, objects collected, uncollectable. */
+const FULL_COLLECTIONS = GENERATIONS * GENERATION + 8 + GENERATION + 2 * 24;
+const COLLECTING = FULL_COLLECTIONS + 24;
+
+/** What the collector does at the moment. */
+export interface CollectorState {
+  readonly isCollecting: boolean;
+  /** Collections of everything that are over. */
+  readonly full: number;
+}
+
+/**
+ * During a collection of everything most objects are for a while in a list of the collector's own, which nothing leads to: a walk that overlaps
+ * with one counts too few. `first`: the youngest generation's head.
+ */
+export function collectorState(memory: HeapMemory, first: number): CollectorState {
+  memory.renew(first);
+  memory.renew(first + COLLECTING);
+  return {
+    isCollecting: memory.u32(first + COLLECTING) === 1,
+    full: memory.word(first + FULL_COLLECTIONS),
+  };
 }
 
 function isGeneration(memory: HeapMemory, head: number): boolean {
@@ -82,9 +108,22 @@ export class GcWalk {
   *run(visit: Visit): Generator<void, boolean, void> {
     for (const head of this.#heads) {
       if (!(yield* this.#follow(head, visit))) return false;
-      if (this.isCut) break;
+      if (this.isCut) return true;
     }
-    return true;
+    return this.#isOneWay || this.#heads.every((head) => this.#reachedEnd(head));
+  }
+
+  /** Whether the walk got to the end of a list: its last objects, or those before what came since, were seen. */
+  #reachedEnd(head: number): boolean {
+    const memory = this.#memory;
+    memory.renew(head);
+    let at = link(memory.word(head + 8));
+    for (let i = 0; i < END_LIMIT && isPointer(at); i++) {
+      if (this.#heads.includes(at) || this.index.has(at + HEADER)) return true;
+      memory.renew(at);
+      at = link(memory.word(at + 8));
+    }
+    return false;
   }
 
   *#follow(head: number, visit: Visit): Generator<void, boolean, void> {
@@ -95,12 +134,13 @@ export class GcWalk {
     let seen = 0;
     for (let steps = 1; ; steps++) {
       if (steps % STEP === 0) yield;
-      // A collection joins lists: the end of another one is an end as well.
-      if (this.#heads.includes(at)) return true;
+      // A collection moves objects to the next older list: its end is an end as well.
+      const end = this.#heads.indexOf(at);
+      if (end >= 0) return end >= this.#heads.indexOf(head);
       const type = isPointer(at) ? this.#types.at(memory.word(at + HEADER + 8)) : null;
       const isLinked = this.#isOneWay || link(memory.word(at + 8)) === before;
       if (type === null || !isLinked) {
-        const back: number = this.#findLinked(before, at);
+        const back: number = this.#findLinked(before, { at, head });
         if (back === 0) return false;
         before = back;
         at = link(memory.word(back));
@@ -112,24 +152,29 @@ export class GcWalk {
           this.isCut = true;
           return true;
         }
-      } else if (++seen > SEEN_LIMIT) return false;
+      } else if (++seen > SEEN_LIMIT + this.index.size) return false;
       before = at;
       at = link(memory.word(at));
     }
   }
 
   /** The nearest place, from `before` on backwards, that is linked both ways as memory is now; 0 when there is none. */
-  #findLinked(before: number, at: number): number {
+  #findLinked(before: number, { at, head }: { at: number; head: number }): number {
     if (++this.repaired > REPAIR_LIMIT) return 0;
     const memory = this.#memory;
     if (isPointer(at)) memory.renew(at);
+    // What was freed is used again at the end of the list: from there the rest would be passed over. Where all that was seen is gone, the
+    // list goes on at its head.
+    memory.renew(head);
+    const first = link(memory.word(head));
+    if (!this.index.has(first + HEADER) && this.#isLinkedAt(head)) return head;
     const last = this.index.find(before + HEADER);
     for (let i = 0; i <= BACK_LIMIT; i++) {
       const place = i === 0 ? before : (this.index.addresses[last - i] ?? 0) - HEADER;
       if (i > 0 && last - i < 0) break;
       if (this.#isLinkedAt(place)) return place;
     }
-    return this.#heads.find((head) => this.#isLinkedAt(head)) ?? 0;
+    return this.#isLinkedAt(head) ? head : 0;
   }
 
   #isLinkedAt(place: number): boolean {

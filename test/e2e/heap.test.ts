@@ -1,7 +1,9 @@
 import { spawnSync } from 'node:child_process';
 import { join } from 'node:path';
 import { afterEach, describe, expect, it } from 'vitest';
+import { PythonHeap } from '../../collectors/python/heap-look.ts';
 import { PythonHeapWatch } from '../../collectors/python/heap-watch.ts';
+import { openPython } from '../../collectors/python/reader.ts';
 import { anchoredClock, takeAnchor } from '../../src/core/clock.ts';
 import { readHeapSnapshot } from '../../src/core/heap-snapshot.ts';
 import type { ProcessTarget } from '../../src/core/types.ts';
@@ -11,6 +13,7 @@ import { type Running, startReady } from '../targets/harness.ts';
 import { runCli } from './cli.ts';
 
 const GROWING = join(import.meta.dirname, '../fixtures/python-heap/growing.py');
+const REPLACING = join(import.meta.dirname, '../fixtures/python-heap/replacing.py');
 const PYTHON = interpreters()[0]?.path ?? 'python3';
 const running: Running[] = [];
 
@@ -49,6 +52,29 @@ describe('trace heap', () => {
     const gone = spawnSync(process.execPath, ['-e', '0']).pid;
     expect((await runCli(['heap', String(gone)], { limitS: 60 })).code).toBe(3);
     expect((await runCli(['heap'], { limitS: 60 })).code).toBe(2);
+  });
+});
+
+describe('a look', () => {
+  it('misses none of what is there all the time, or says so, while the rest is replaced', async () => {
+    const target = await startReady(PYTHON, [REPLACING]);
+    running.push(target);
+    const opened = openPython(target.pid);
+    if (!opened.ok) throw new Error(opened.reason);
+    try {
+      const heap = new PythonHeap(opened.reader, { now: () => performance.now() / 1e3 });
+      for (let i = 0; i < 3; i++) {
+        const steps = heap.look();
+        let step = steps.next();
+        while (step.done !== true) step = steps.next();
+        const look = step.value;
+        if (look === null || look.lacking !== null) continue;
+        expect(look.objects).toBeGreaterThan(57_000);
+        expect(look.containers[0]?.at?.path).toBe('__main__.kept');
+      }
+    } finally {
+      opened.reader.close();
+    }
   });
 });
 
