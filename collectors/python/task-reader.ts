@@ -31,6 +31,7 @@ export class TaskReader {
   readonly #wide: TaskDrafts;
   readonly #narrow: TaskDrafts;
   readonly #ids: ThreadIds;
+  #sets: readonly number[] | null = null;
 
   /** Over an opened process, with memories of its own. Throws the errno error where those may not be opened. */
   constructor(reader: PythonReader) {
@@ -49,23 +50,27 @@ export class TaskReader {
 
   /** How many tasks the process says it has, those that are done and not yet forgotten included; null without asyncio, or unreadable. */
   count(): number | null {
-    this.#narrow.begin();
-    return attempt(() => {
-      const sets = this.#narrow.sets();
-      return sets === null
-        ? null
-        : sets.reduce((sum, set) => sum + this.#narrow.values.size(set), 0);
-    });
+    const drafts = this.#narrow;
+    const size = (sets: readonly number[]): number =>
+      sets.reduce((sum, set) => sum + drafts.values.size(set), 0);
+    drafts.begin();
+    // The sets are made when asyncio is imported and stay: to find them again means to go through all modules.
+    const known = this.#sets;
+    const again = known === null ? null : attempt(() => size(known));
+    if (again !== null) return again;
+    this.#sets = attempt(() => drafts.sets());
+    const found = this.#sets;
+    return found === null ? null : attempt(() => size(found));
   }
 
   /**
-   * All tasks that are not done; null in a process that has not imported asyncio. Throws Unsound or MemoryError when not even their list
+   * All tasks that are not done, or as many as `most` of them in no order; null in a process that has not imported asyncio. Throws Unsound or MemoryError when not even their list
    * can be read.
    */
-  look(): TasksLook | null {
+  look(most: number = TASK_LIMIT): TasksLook | null {
     const listed = this.#list();
     if (listed === null) return null;
-    const addresses = listed.addresses.slice(0, TASK_LIMIT);
+    const addresses = listed.addresses.slice(0, most);
     const sound: TaskDraft[] = [];
     const moved: number[] = [];
     this.#wide.begin();

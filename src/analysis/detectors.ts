@@ -23,6 +23,7 @@ import { saturation } from './saturation.ts';
 import { serverSaturation } from './server-saturation.ts';
 import { slowRequests } from './slow-requests.ts';
 import { tell } from './stories.ts';
+import { taskLeak } from './task-leak.ts';
 import { wedge } from './wedge.ts';
 
 /** Every detector, in the order of their codes. */
@@ -33,6 +34,7 @@ export const DETECTORS: readonly Detector[] = [
   memoryLeak,
   fdLeak,
   threadLeak,
+  taskLeak,
   latencyDrift,
   raceErrors,
   crosstalk,

@@ -147,6 +147,8 @@ export const SNAPSHOT = {
   locks: 'locks',
   /** The objects of one process while its memory grows: `pid`, and the largest types and containers of a HeapLook. */
   heap: 'heap',
+  /** The asyncio tasks of one process by coroutine and place (src/core/tasks-snapshot.ts). */
+  tasks: 'tasks',
 } as const;
 
 const gauge = (name: string, unit: string, description: string): Metric => ({
@@ -194,6 +196,7 @@ export type MetricKey =
   | 'descriptors'
   | 'sockets'
   | 'threadsByName'
+  | 'asyncioTasks'
   | 'heapUsed'
   | 'heapSize'
   | 'heapAvailable'
@@ -272,6 +275,11 @@ export const METRIC: Readonly<
   ),
   sockets: updown('tracewright.process.sockets', '{socket}', 'open sockets by TCP state and peer'),
   threadsByName: updown('tracewright.process.threads', '{thread}', 'threads by name, digits as #'),
+  asyncioTasks: updown(
+    'tracewright.asyncio.tasks',
+    '{task}',
+    'asyncio tasks that exist, those that are done and not yet given up included',
+  ),
   heapUsed: updown('v8js.memory.heap.used', 'By', 'bytes in use, by space of the V8 heap'),
   heapSize: updown('v8js.memory.heap.space.size', 'By', 'size of each space of the V8 heap'),
   heapAvailable: updown(

@@ -1,11 +1,16 @@
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterEach, describe, expect, it } from 'vitest';
+import { afterEach, describe, expect, it, onTestFinished } from 'vitest';
 import { interpreters } from '../environments.ts';
 import { type Running, startReady } from '../targets/harness.ts';
 import { runCli } from './cli.ts';
 
 const KINDS = join(import.meta.dirname, '../targets/python/task_kinds.py');
+const GROWTH = join(import.meta.dirname, '../targets/python/task_growth.py');
 const running: Running[] = [];
+/** In ten seconds every step has to be up: on a busy machine the target may have stood still for one. */
+const RUNS = 5;
 
 afterEach(async () => {
   for (const target of running.splice(0)) await target.stop();
@@ -55,3 +60,49 @@ describe('trace tasks', () => {
     expect(empty.stdout).toMatch(/asyncio\s+was\s+never\s+imported/);
   });
 });
+
+describe('trace attach', () => {
+  it(
+    'names the tasks that leak, and show says the same; a pool is none',
+    { timeout: 180_000 },
+    async () => {
+      const folder = mkdtempSync(join(tmpdir(), 'trace-tasks-'));
+      onTestFinished(() => rmSync(folder, { recursive: true }));
+      const python = interpreters()[0]?.path ?? '';
+      const pool = await start(python, [GROWTH, 'pool']);
+      const quiet = runCli(['attach', pool, '-d', '10s', '--no-recording', '--json']);
+
+      let output = '';
+      let found: unknown[] = [];
+      for (let i = 0; i < RUNS && found.length === 0; i++) {
+        output = join(folder, String(i));
+        // A new one each time: what it grows by is then much of what it has.
+        const leak = await start(python, [GROWTH, 'leak']);
+        const { stdout } = await runCli([
+          'attach',
+          leak,
+          '-d',
+          '10s',
+          '--output',
+          output,
+          '--json',
+        ]);
+        found = leaksOf(stdout);
+      }
+      expect(found).toMatchObject([
+        {
+          code: 'TRC114',
+          mechanism: 'event',
+          where: [{ function: 'forgotten', file: GROWTH, line: 10 }],
+        },
+      ]);
+      expect(leaksOf((await runCli(['show', output, '--json'])).stdout)).toEqual(found);
+      expect(leaksOf((await quiet).stdout)).toEqual([]);
+    },
+  );
+});
+
+function leaksOf(stdout: string): unknown[] {
+  const { findings } = JSON.parse(stdout) as { findings: { kind: string }[] };
+  return findings.filter(({ kind }) => kind === 'task-leak');
+}

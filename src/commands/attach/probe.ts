@@ -1,4 +1,5 @@
 import { LockWatch } from '../../../collectors/python/locks/lock-watch.ts';
+import { TaskWatch } from '../../../collectors/python/task-watch.ts';
 import { processCollector } from '../../../collectors/process/process.ts';
 import { PythonHeapWatch } from '../../../collectors/python/heap-watch.ts';
 import { Sampler } from '../../../collectors/sampler/sampler.ts';
@@ -80,7 +81,7 @@ export async function probeTarget(
       throw error;
     }
   }
-  const locks = await probeLocks(target, runtime);
+  const locks = await probeWaits(target, runtime);
   return {
     found,
     runtime,
@@ -98,15 +99,17 @@ export async function probeTarget(
   };
 }
 
-/** What sees threads wait for one another. Where it cannot, neither can stacks be read, and that is said of them. */
-async function probeLocks(
+/** What sees threads wait for one another, and tasks grow. Where they cannot, neither can stacks be read, and that is said of them. */
+async function probeWaits(
   target: ProcessTarget,
   runtime: Runtime,
 ): Promise<readonly Collector<ProcessTarget>[]> {
   if (runtime.name !== 'python') return [];
-  const locks = new LockWatch();
-  const availability = await locks.probe(target);
-  return availability.available ? [locks] : [];
+  const found: Collector<ProcessTarget>[] = [];
+  for (const collector of [new LockWatch(), new TaskWatch()]) {
+    if ((await collector.probe(target)).available) found.push(collector);
+  }
+  return found;
 }
 
 /** The pids a selector names, the first target's first; of `--all` those that match now. Throws where none does. */
