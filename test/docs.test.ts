@@ -20,6 +20,7 @@ import { HELP } from '../src/commands/command-line/help.ts';
 import { reproNewUsage } from '../src/commands/repro/new/usage.ts';
 import { reproExploreUsage } from '../src/commands/repro/explore/usage.ts';
 import { reproReplayUsage } from '../src/commands/repro/replay/usage.ts';
+import { reproShrinkUsage } from '../src/commands/repro/shrink/usage.ts';
 import { reproRunUsage } from '../src/commands/repro/run/usage.ts';
 import { reproUsage } from '../src/commands/repro/usage.ts';
 import { showUsage } from '../src/commands/recordings/show-options.ts';
@@ -55,6 +56,7 @@ const helps = [
   heapUsage.help,
   reproExploreUsage.help,
   reproReplayUsage.help,
+  reproShrinkUsage.help,
 ].map((text) => ({ path: 'help', text }));
 const shown = [...all.flatMap(examples), ...helps.flatMap(helpExamples)];
 

@@ -1,3 +1,4 @@
+import { readFile } from 'node:fs/promises';
 import type { Seconds } from '../../src/core/types.ts';
 import type { Delay, Schedule } from './schedule.ts';
 
@@ -30,6 +31,16 @@ export interface Course extends CourseEnd {
   readonly output: string;
   readonly seconds: Seconds;
 }
+
+/** A run that was ended by us, in the middle. */
+export const ENDED: Course = {
+  code: null,
+  signal: 'SIGKILL',
+  hang: null,
+  points: [],
+  output: '',
+  seconds: 0,
+};
 
 /** Runs a program under schedules, one after another. */
 export interface CourseRunner {
@@ -89,6 +100,15 @@ function isSamePoint(a: Point, b: Point): boolean {
 
 /** The most points of a run that are kept: as many as the drivers write. */
 const MOST_POINTS = 100_000;
+
+/** What a run wrote into a file of its own; nothing when it came not so far. */
+export async function textOf(path: string): Promise<string> {
+  try {
+    return await readFile(path, 'utf8');
+  } catch {
+    return '';
+  }
+}
 
 /** What a driver wrote, line by line. A line that is cut off or none of ours is left out. */
 export function readRecord(text: string): {

@@ -1,5 +1,5 @@
 import { type ChildProcess, spawn } from 'node:child_process';
-import { mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { constants, tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { createInterface, type Interface } from 'node:readline';
@@ -10,7 +10,7 @@ import { printable } from '../../../src/core/text.ts';
 import type { Seconds } from '../../../src/core/types.ts';
 import { reproFile } from '../../../src/platform/standalone.ts';
 import { endProcessGroup } from '../../../src/platform/touch.ts';
-import { type Course, type CourseRunner, readRecord } from '../course.ts';
+import { type Course, type CourseRunner, ENDED, readRecord, textOf } from '../course.ts';
 import type { Program } from '../program.ts';
 import type { Schedule } from '../schedule.ts';
 
@@ -32,16 +32,6 @@ interface Server {
   readonly answers: AsyncIterator<string>;
   said: string;
 }
-
-/** A run that was ended by us, in the middle. */
-const ENDED: Course = {
-  code: null,
-  signal: 'SIGKILL',
-  hang: null,
-  points: [],
-  output: '',
-  seconds: 0,
-};
 
 export class PythonRunner implements CourseRunner {
   readonly #program: Program;
@@ -171,15 +161,6 @@ async function withLimit<T>(promise: Promise<T>, limit: Seconds): Promise<T | nu
     return await Promise.race([promise, late]);
   } finally {
     clearTimeout(timer);
-  }
-}
-
-/** What a run wrote; nothing when it came not so far. */
-async function textOf(path: string): Promise<string> {
-  try {
-    return await readFile(path, 'utf8');
-  } catch {
-    return '';
   }
 }
 

@@ -11,6 +11,7 @@ Verbs:
   explore      Run it under chosen schedules until one makes it fail
   replay       Repeat a schedule that explore found
   isolate      Change one thing at a time and compare the rates
+  shrink       Leave out of a schedule what is not needed, and name the place
 
 Each has its own help: trace repro new --help.
 
@@ -29,4 +30,5 @@ export const reproUsage: Usage = {
   help,
   options: COMMON_OPTIONS,
   completes: { argument: ['new', 'run', 'explore', 'replay', 'isolate'], values: {} },
+  completes: { argument: ['new', 'run', 'explore', 'replay', 'shrink'], values: {} },
 };

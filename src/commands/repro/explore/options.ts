@@ -116,5 +116,6 @@ export async function openRunner(program: Program): Promise<CourseRunner> {
     const { PythonRunner } = await import('../../../../repro/schedules/python/runner.ts');
     return PythonRunner.open(program);
   }
-  throw usageError('programs of Node cannot be explored yet');
+  const { NodeRunner } = await import('../../../../repro/schedules/node/runner.ts');
+  return NodeRunner.open(program);
 }

@@ -1,0 +1,63 @@
+import { COMMON_OPTIONS, type OptionTable, type Usage } from '../../command-line/command.ts';
+
+const OPTIONS = {
+  schedule: { type: 'string' },
+  'keep-rate': { type: 'string' },
+  trials: { type: 'string' },
+  time: { type: 'string' },
+  timeout: { type: 'string' },
+  python: { type: 'string' },
+  node: { type: 'string' },
+  ...COMMON_OPTIONS,
+} as const satisfies OptionTable;
+
+const help = `trace repro shrink - the smallest case that still fails
+
+Usage:
+  trace repro shrink --schedule <schedule> <dir> [options]
+  trace repro shrink --schedule <schedule> [options] -- <command>
+
+Leaves out waits of a schedule, by delta debugging and then one by one, and
+makes those that are left shorter, until every one is needed. The last line
+names the place.
+
+Each candidate is run until a sequential test says whether it still fails at
+the rate to keep. The budget is printed and kept; the result is run again.
+
+Options:
+      --schedule <text>     py1.… or nd1.…, as trace repro explore prints it
+      --keep-rate <rate>    how often a case has to fail (default 0.5)
+      --trials <n>          runs at most (default 1000)
+      --time <duration>     and no longer than this (default 10m)
+      --timeout <duration>  what a run under the schedule may take
+      --python <program>    the interpreter of <dir> (default python3)
+      --node <program>      the Node of <dir> (default node)
+  -q, --quiet               nothing on stderr but errors
+  -v, --verbose             errors with their code and cause
+      --no-color            no colour
+
+Exit codes:
+  0    shrunk, and the result still fails
+  2    wrong usage, or not a schedule
+  3    no such reproduction
+  5    a schedule of a newer trace
+  6    invalid: as given it does not fail at the rate to keep
+  70   a bug in trace
+  130  interrupted; the smallest case until then is printed
+
+Examples:
+  trace repro shrink --schedule py1.q1bKTFGyMqoFAA lost
+  trace repro shrink --schedule py1.q1bKTFGyMqoFAA -- python app.py
+
+More: docs/schedules.md
+`;
+
+/** `trace repro shrink` as its help shows it. */
+export const reproShrinkUsage: Usage = {
+  name: 'repro shrink',
+  summary: 'The smallest case that still fails',
+  help,
+  options: OPTIONS,
+  takesCommand: 'optional',
+  completes: { argument: 'folder', values: { python: 'file', node: 'file' } },
+};
