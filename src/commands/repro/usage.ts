@@ -29,6 +29,5 @@ export const reproUsage: Usage = {
   summary: 'Make a fault happen again: a script, its rate, a verdict',
   help,
   options: COMMON_OPTIONS,
-  completes: { argument: ['new', 'run', 'explore', 'replay', 'isolate'], values: {} },
-  completes: { argument: ['new', 'run', 'explore', 'replay', 'shrink'], values: {} },
+  completes: { argument: ['new', 'run', 'explore', 'replay', 'isolate', 'shrink'], values: {} },
 };
