@@ -35,6 +35,8 @@ const REPRO_VERBS: readonly Verb[] = [
     name: 'isolate',
     usage: async () => (await import('./repro/isolate/usage.ts')).reproIsolateUsage,
     command: async () => (await import('./repro/isolate/isolate.ts')).reproIsolateCommand,
+  },
+  {
     name: 'shrink',
     usage: async () => (await import('./repro/shrink/usage.ts')).reproShrinkUsage,
     command: async () => (await import('./repro/shrink/shrink.ts')).reproShrinkCommand,
