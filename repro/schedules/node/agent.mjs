@@ -116,6 +116,7 @@ function framesFrom(site) {
 }
 
 async function pass(turns) {
+  // oxlint-disable-next-line typescript/await-thenable -- a turn of the queue of microtasks is what is wanted
   for (let left = turns; left < 0; left++) await undefined;
   for (let turn = 1; turn <= turns; turn++)
     await new Promise((done) => (turn > QUICK_TURNS ? setTimeout(done, 1) : setImmediate(done)));
@@ -261,6 +262,7 @@ function delayFiles() {
 /** Requests that a server takes: each on its own, so their order is nobody's. */
 async function delayRequests() {
   const { default: http } = await import('node:http');
+  // oxlint-disable-next-line typescript/unbound-method -- called with the server it was called on
   const emit = http.Server.prototype.emit;
   http.Server.prototype.emit = function (event, ...args) {
     if (event !== 'request') return emit.call(this, event, ...args);
