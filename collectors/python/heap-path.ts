@@ -1,4 +1,4 @@
-import type { HeapPath, OwnerKind } from '../../src/core/heap-look.ts';
+import type { HeapHolder, HeapPath, OwnerKind } from '../../src/core/heap-look.ts';
 import { type HeapGraph, LABEL } from './heap-graph.ts';
 import type { HeapObjects } from './heap-objects.ts';
 import { type HeapType, isPointer } from './heap-types.ts';
@@ -24,6 +24,7 @@ interface Step {
 export class HeapPaths {
   readonly #graph: HeapGraph;
   readonly #objects: HeapObjects;
+  readonly #modules = new Map<string, number>();
   readonly #files = new Map<number, string | null>();
 
   constructor(graph: HeapGraph, objects: HeapObjects) {
@@ -52,8 +53,10 @@ export class HeapPaths {
     const byClass = steps.findLastIndex(({ label }) => label === LABEL.class);
     const kept = byClass > 0 ? steps.slice(byClass) : steps;
     const text = kept.map((step, i) => this.#step(step, kept[i - 1])).join('');
-    if (byClass > 0) return this.#fromClass(kept, text);
-    return at <= -2 ? this.#fromFrame(-2 - at, kept, text) : this.#fromModule(kept, text);
+    const holder = this.#holder(kept);
+    if (byClass > 0) return { ...this.#fromClass(kept, text), holder };
+    const path = at <= -2 ? this.#fromFrame(-2 - at, kept, text) : this.#fromModule(kept, text);
+    return { ...path, holder };
   }
 
   #fromModule(steps: readonly Step[], text: string): HeapPath {
@@ -95,6 +98,35 @@ export class HeapPaths {
     const last = holders.findLast((form) => form !== 'dict' || holders.length === 1);
     if (last === 'type' || steps[0]?.label === LABEL.class) return 'class';
     return last === 'module' ? 'global' : 'instance';
+  }
+
+  /** The last attribute on the way, by the class of whose instance it is one. */
+  #holder(steps: readonly Step[]): HeapHolder | null {
+    const at = steps.findLastIndex(
+      ({ label }) => label === LABEL.attribute || label === LABEL.field,
+    );
+    const from = steps.findLastIndex(({ label }, i) => i < at && label !== LABEL.inner);
+    const address = this.#graph.index.addresses[steps[from]?.node ?? -1] ?? 0;
+    const type = this.#objects.typeOf(address);
+    if (type === null || !type.isHeapType || type.form === 'module' || type.form === 'type')
+      return null;
+    const rest = steps.slice(at).map((step, i) => this.#step(step, steps[at + i - 1]));
+    const module = this.moduleOf(type);
+    return {
+      name: `${this.nameOf(type)}${rest.join('')}`,
+      file: module === null ? null : this.#fileOf(this.#moduleNode(module)),
+    };
+  }
+
+  /** -1 where there is no such module. */
+  #moduleNode(name: string): number {
+    if (this.#modules.size === 0) {
+      const { index, labels, values } = this.#graph;
+      for (let node = 0; node < index.size; node++)
+        if (labels[node] === LABEL.module)
+          this.#modules.set(this.#objects.text(values[node] ?? 0), node);
+    }
+    return this.#modules.get(name) ?? -1;
   }
 
   #formOf(node: number): HeapType['form'] | null {

@@ -31,6 +31,8 @@ const LEAST_RISE: Bytes = 4 * 2 ** 20;
 const LEAST_RATIO: Ratio = 0.05;
 /** Between the first two looks: a difference needs something to differ. */
 const PAIR_AFTER: Seconds = 5;
+/** To the third, with which the rate of the first two can be compared. */
+const THIRD_AFTER: Seconds = 8;
 /** From then on. */
 const EVERY: Seconds = 60;
 /** Of a core: a look that took half a second is not followed by another for 17 s. */
@@ -40,7 +42,6 @@ const CPU_SHARE: Ratio = 0.03;
 export class LookSchedule {
   readonly #readings: { readonly at: Seconds; readonly bytes: Bytes }[] = [];
   #looks = 0;
-  #lastAt: Seconds = 0;
   #lastBytes: Bytes | null = null;
   #notBefore: Seconds = Number.NEGATIVE_INFINITY;
 
@@ -56,7 +57,7 @@ export class LookSchedule {
     const span = at - (oldest?.at ?? at);
     const isFast =
       span >= WINDOW - 2 * READ_EVERY && (bytes - (oldest?.bytes ?? bytes)) / span >= FAST;
-    if (this.#looks === 1) return at - this.#lastAt >= PAIR_AFTER && rise >= LEAST_RISE;
+    if (this.#looks === 1 || this.#looks === 2) return rise >= LEAST_RISE;
     if (isFast) return true;
     return rise >= LEAST_RISE && rise >= this.#lastBytes * LEAST_RATIO;
   }
@@ -64,10 +65,9 @@ export class LookSchedule {
   /** A look was taken, which took so long. */
   looked(at: Seconds, bytes: Bytes, duration: Seconds): void {
     this.#looks++;
-    this.#lastAt = at;
     this.#lastBytes = bytes;
-    const rest = this.#looks === 1 ? PAIR_AFTER : Math.max(EVERY, duration / CPU_SHARE);
-    this.#notBefore = at + rest;
+    const rest = this.#looks === 2 ? THIRD_AFTER : EVERY;
+    this.#notBefore = at + (this.#looks === 1 ? PAIR_AFTER : Math.max(rest, duration / CPU_SHARE));
   }
 }
 

@@ -1,5 +1,5 @@
 import { heapGrowth, type HeapGrowth } from '../core/heap-growth.ts';
-import type { HeapLook } from '../core/heap-look.ts';
+import type { HeapHolder, HeapLook } from '../core/heap-look.ts';
 import { readHeapSnapshot } from '../core/heap-snapshot.ts';
 import { frameOrigin } from '../core/place.ts';
 import { SNAPSHOT } from '../core/semconv.ts';
@@ -11,6 +11,10 @@ import type { Owner } from './growth-owner.ts';
 
 /** A container that holds less of the growth than that is not what grows. */
 const HOLDER_SHARE: Ratio = 0.3;
+/** What entries refer to is counted to a small depth only: a container beside which hardly another grew stands for what hangs on its entries. */
+const LONE_SHARE: Ratio = 0.15;
+/** All other containers that grew, beside a lone one. */
+const OTHERS_SHARE: Ratio = 0.5;
 /** Callables in a container of any kind: callbacks, listeners, hooks. */
 const CALLABLES: ReadonlySet<string> = new Set([
   'function',
@@ -20,6 +24,10 @@ const CALLABLES: ReadonlySet<string> = new Set([
   'weakref.WeakMethod',
 ]);
 const TEXT_LIMIT = 200;
+/** Two looks make one rate, and three the first two that can be compared. */
+const STEADY_LOOKS = 3;
+/** A later rate below this share of the first is a cache that is about full: an exponential filling falls to it when half is in. */
+const STEADY_SHARE: Ratio = 0.5;
 
 /** What grew, and who holds it. */
 export interface HeldGrowth {
@@ -27,10 +35,13 @@ export interface HeldGrowth {
   /** As a sentence ends: `held by app.cache._store`. */
   readonly owned: string;
   readonly owner: Owner;
-  readonly place: Place | null;
+  /** The class that holds it first, then the way to it. */
+  readonly places: readonly Place[];
   readonly evidence: Evidence;
   readonly pid: number;
   readonly elapsed: Seconds;
+  /** Whether three looks or more saw it grow at much the same rate. */
+  readonly isSteady: boolean;
 }
 
 /** The container or type behind the growth of memory; null where no look was taken, or none of what grew is in objects. */
@@ -76,8 +87,14 @@ function heldIn(pid: number, looks: readonly HeapLook[]): HeldGrowth | null {
   // Of what grew: what each look found larger than the one before, and not only the last.
   const container = growth.containers.find(({ container: { id } }) => risesThrough(looks, id));
   const share = container === undefined ? 0 : Math.min(1, container.addedBytes / whole);
-  if (growth.verdict === 'container' && container !== undefined && share >= HOLDER_SHARE)
-    return ofContainer(pid, growth, { change: container, share });
+  if (growth.verdict === 'container' && container !== undefined) {
+    const steady = isSteady(looks, (look) => entriesOf(look, container.container.id));
+    if (share >= (isAlone(growth, container) ? LONE_SHARE : HOLDER_SHARE))
+      return {
+        ...ofContainer(pid, growth, { change: container, share }),
+        isSteady: steady,
+      };
+  }
   const [type] = growth.types;
   const typeShare = type === undefined ? 0 : Math.min(1, type.addedBytes / whole);
   if (growth.verdict === 'native' || type === undefined || typeShare < HOLDER_SHARE) return null;
@@ -86,7 +103,9 @@ function heldIn(pid: number, looks: readonly HeapLook[]): HeldGrowth | null {
     mechanism: 'python-objects',
     owned: `most of it in objects of type ${name}`,
     owner: { name, rise: type.addedBytes, share: typeShare },
-    place: null,
+    // Nobody who holds them can be named: their class is all that is known of where they come from, where it is not one of Python’s own.
+    places: name.includes('.') ? [placeOf({ name, file: null }, typeShare)] : [],
+    isSteady: isSteady(looks, (look) => countOf(look, type.type)),
     evidence: {
       kind: 'heap',
       summary: `${name}: ${type.addedCount} more objects in ${growth.elapsed.toFixed(0)} s; what holds them was not found`,
@@ -104,33 +123,72 @@ function risesThrough(looks: readonly HeapLook[], id: string): boolean {
   return entries.every((count, i) => i === 0 || count > (entries[i - 1] ?? 0));
 }
 
+function placeOf({ name, file }: HeapHolder, share: Ratio): Place {
+  return {
+    function: printable(name, TEXT_LIMIT),
+    file: printable(file ?? '', 1024),
+    line: null,
+    module: file === null ? null : frameOrigin(file).module,
+    thread: null,
+    share,
+  };
+}
+
+function entriesOf({ containers }: HeapLook, id: string): number | null {
+  return containers.find((one) => one.id === id)?.entries ?? null;
+}
+
+function countOf({ types }: HeapLook, type: string): number | null {
+  const all = types.filter((one) => one.type === type);
+  return all.length === 0 ? null : all.reduce((sum, { count }) => sum + count, 0);
+}
+
+function isAlone({ containers }: HeapGrowth, one: HeapGrowth['containers'][number]): boolean {
+  const all = containers.reduce((sum, { addedBytes }) => sum + addedBytes, 0);
+  return all - one.addedBytes < one.addedBytes * OTHERS_SHARE;
+}
+
+/** Whether a number that was seen in three looks or more grew from each to the next, no slower than half as fast as at first. */
+function isSteady(
+  looks: readonly HeapLook[],
+  numberOf: (look: HeapLook) => number | null,
+): boolean {
+  const seen = looks.flatMap((look) => {
+    const value = numberOf(look);
+    return value === null ? [] : [{ at: look.at, value }];
+  });
+  const rates = seen.slice(1).map(({ at, value }, i) => {
+    const before = seen[i];
+    return before === undefined ? 0 : (value - before.value) / (at - before.at);
+  });
+  const [first = 0] = rates;
+  return (
+    seen.length >= STEADY_LOOKS && first > 0 && rates.every((rate) => rate >= first * STEADY_SHARE)
+  );
+}
+
 function ofContainer(
   pid: number,
   { elapsed }: HeapGrowth,
   { change, share }: { change: HeapGrowth['containers'][number]; share: Ratio },
-): HeldGrowth {
+): Omit<HeldGrowth, 'isSteady'> {
   const { type, content, at } = change.container;
   const kind = printable(type, TEXT_LIMIT);
   const of = content === null ? '' : ` of ${printable(content, TEXT_LIMIT)}`;
   const path = at === null ? null : printable(at.path, TEXT_LIMIT);
   const name = path ?? `a ${kind}${of}`;
   const isListeners = content !== null && CALLABLES.has(content);
-  const file = at?.file ?? null;
+  const file = at?.file ?? at?.module ?? null;
   return {
     mechanism: isListeners ? 'listeners' : 'python-objects',
     owned: `held by ${name}${path === null ? '' : ` (${kind}${of})`}`,
     owner: { name, rise: change.addedBytes, share },
-    place:
-      path === null
-        ? null
-        : {
-            function: path,
-            file: printable(file ?? at?.module ?? '', 1024),
-            line: at?.line ?? null,
-            module: file === null ? null : frameOrigin(file).module,
-            thread: null,
-            share,
-          },
+    places: [
+      ...(at?.holder ? [placeOf(at.holder, share)] : []),
+      ...(path === null
+        ? []
+        : [{ ...placeOf({ name: path, file }, share), ...(at === null ? {} : { line: at.line }) }]),
+    ],
     evidence: {
       kind: 'heap',
       summary: `${name}: from ${change.count - change.addedCount} to ${change.count} entries in ${elapsed.toFixed(0)} s, a ${kind}${of}`,

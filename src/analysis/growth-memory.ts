@@ -31,6 +31,8 @@ const LEAST_MEMORY_TIME: Seconds = 58;
 /** In the first minute, where objects name the growth: what fills a GiB in some minutes, seen for as long as three looks take. */
 const LEAST_NAMED: Least = { rise: 48 * 2 ** 20, ratio: 0.25 };
 const LEAST_NAMED_TIME: Seconds = 12;
+/** Where three looks saw one container or type grow at one rate, the usual rise tells: caches fill fast first, and then slower. */
+const LEAST_STEADY_TIME: Seconds = 20;
 /** What the heap holds of the growth, to be its owner. */
 const OWNER_SHARE: Ratio = 0.5;
 
@@ -52,7 +54,7 @@ export const memoryLeak: Detector = {
     if (heap !== undefined) yield projected(view, heapFinding(view, heap, growth), heap.growth);
     else {
       const objects = heldGrowth(view);
-      const known = growth ?? (objects === null ? null : namedGrowth(memory));
+      const known = growth ?? (objects === null ? null : namedGrowth(memory, objects));
       if (known === null) return;
       const finding =
         objects === null
@@ -64,11 +66,13 @@ export const memoryLeak: Detector = {
 };
 
 /** Growth in the first minute is taken seriously where the objects are known that it is in: warming up is code, and not data. */
-function namedGrowth(memory: Readings): Growth | null {
+function namedGrowth(memory: Readings, { isSteady }: HeldGrowth): Growth | null {
   const trend = trendOf(memory.at, memory.value);
-  return trend.duration >= LEAST_NAMED_TIME && grows(trend, LEAST_NAMED, LEAST_NAMED)
-    ? { what: 'memory', verb: 'grows', unit: 'bytes', trend }
-    : null;
+  const { duration } = trend;
+  const isMuch = duration >= LEAST_NAMED_TIME && grows(trend, LEAST_NAMED, LEAST_NAMED);
+  const isPlain =
+    isSteady && duration >= LEAST_STEADY_TIME && grows(trend, LEAST_MEMORY, LEAST_MEMORY);
+  return isMuch || isPlain ? { what: 'memory', verb: 'grows', unit: 'bytes', trend } : null;
 }
 
 /** Objects of the program are looked at, and one container holds what grew. */
@@ -92,7 +96,7 @@ function objectsFinding(
   return {
     ...finding,
     pid: held.pid,
-    where: held.place === null ? [] : [held.place],
+    where: held.places,
     evidence: [trend, held.evidence, ...others],
   };
 }

@@ -85,8 +85,12 @@ function leakOf(
   { coroutine, rise, share, group }: GrownCoroutine,
 ): Omit<Finding, 'id'> {
   const name = named(coroutine);
-  const { place, parent, wait } = group;
-  const where = place === null ? [] : [placeOf(place, share)];
+  const { place, own = null, parent, wait } = group;
+  // Whose tasks they are first; where they wait may be deep in a library that they call.
+  const isWithin = own !== null && (own.function !== place?.function || own.file !== place.file);
+  const where = [isWithin ? own : null, place].flatMap((frame) =>
+    frame === null ? [] : [placeOf(frame, share)],
+  );
   const waits = wait === null ? '' : `, each waiting for ${WAITED[wait] ?? 'something'}`;
   const at =
     place === null

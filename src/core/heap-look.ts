@@ -22,6 +22,14 @@ export interface HeapPath {
   /** Of the module, or of the running function. */
   readonly file: string | null;
   readonly line: number | null;
+  /** The attribute of a class through which it is held, where an instance of the program's own classes has it. */
+  readonly holder?: HeapHolder | null;
+}
+
+/** `aiohttp.cookiejar.CookieJar._cookies`, and the file of the class's module. Untrusted. */
+export interface HeapHolder {
+  readonly name: string;
+  readonly file: string | null;
 }
 
 /** A container that holds much, or one large value. */

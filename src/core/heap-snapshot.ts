@@ -1,4 +1,11 @@
-import type { HeapContainer, HeapLook, HeapPath, HeapTypeCount, OwnerKind } from './heap-look.ts';
+import type {
+  HeapContainer,
+  HeapHolder,
+  HeapLook,
+  HeapPath,
+  HeapTypeCount,
+  OwnerKind,
+} from './heap-look.ts';
 import type { Seconds } from './types.ts';
 
 /** A look at a heap as a recording keeps it: the largest of what was seen. */
@@ -88,7 +95,13 @@ function pathOf(value: unknown): HeapPath | null {
     module: textOf(value['module']),
     file: textOf(value['file']),
     line: numberOf(value['line']),
+    holder: holderOf(value['holder']),
   };
+}
+
+function holderOf(value: unknown): HeapHolder | null {
+  const name = isRecord(value) ? textOf(value['name']) : null;
+  return isRecord(value) && name !== null ? { name, file: textOf(value['file']) } : null;
 }
 
 function isOwner(text: string): text is OwnerKind {

@@ -13,6 +13,8 @@ export interface TasksSnapshotGroup {
   readonly state: string;
   readonly wait: string | null;
   readonly place: Frame | null;
+  /** The coroutine's own frame, the outermost of what its task awaits. */
+  readonly own?: Frame | null;
   /** Of all tasks, where only some were read. */
   readonly count: number;
   /** The coroutine of the tasks that wait for most of them. */
@@ -35,12 +37,16 @@ export interface TasksSnapshot {
 export function tasksSnapshot(pid: number, look: TasksLook): TasksSnapshot {
   const read = look.tasks.length;
   const scale = read === 0 ? 1 : look.total / read;
+  const own = new Map(
+    look.tasks.map(({ coroutine, frames }) => [coroutine, frames.at(-1) ?? null]),
+  );
   const groups = groupTasks(look.tasks).map(
     ({ coroutine, state, wait, place, count, parent }): TasksSnapshotGroup => ({
       coroutine,
       state,
       wait,
       place,
+      own: own.get(coroutine) ?? null,
       count: Math.round(count * scale),
       parent,
     }),
@@ -62,6 +68,7 @@ export function toTasksSnapshot(body: unknown): TasksSnapshot | undefined {
       state: asString(group['state'], '?'),
       wait: textOrNull(group['wait']),
       place: toPlace(group['place']),
+      own: toPlace(group['own']),
       count: count(group['count']),
       parent: textOrNull(group['parent']),
     };

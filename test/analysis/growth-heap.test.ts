@@ -111,6 +111,32 @@ describe('memory that grows with objects that were looked at', () => {
     expect(findingsOf(memory(20, fast))).toEqual([]);
   });
 
+  it('is said within half a minute where three looks saw one rate, and not where the later one is slower', () => {
+    const looks = (entries: readonly number[]): Observation[] =>
+      entries.map((count, i) => look(10 + 8 * i, level(10 + 8 * i), [cache(count)]));
+    const steady = findingsOf(memory(40, level), looks([6000, 10_000, 14_000]));
+    expect(steady.map(({ code, severity }) => [code, severity])).toEqual([['TRC110', 'warning']]);
+    expect(findingsOf(memory(40, level), looks([6000, 10_000, 11_500]))).toEqual([]);
+    expect(findingsOf(memory(40, level), looks([6000, 10_000]))).toEqual([]);
+  });
+
+  it('names the class that holds it before the way to it', () => {
+    const held = (s: number): HeapContainer => {
+      const one = filling(s);
+      const file = '/srv/venv/lib/python3.11/site-packages/jar/store.py';
+      const holder = { name: 'jar.store.Jar._kept', file };
+      return { ...one, at: one.at === null ? null : { ...one.at, holder } };
+    };
+    const [finding] = findingsOf(
+      memory(120, level),
+      [10, 20, 80].map((s) => look(s, level(s), [held(s)])),
+    );
+    expect(finding?.where.map((place) => [place.function, place.module])).toEqual([
+      ['jar.store.Jar._kept', 'jar'],
+      ['app.cache._store', 'app'],
+    ]);
+  });
+
   it('is no more than a note where the objects do not grow, or hold little of it', () => {
     const still = [look(10, level(10), [cache(1000)]), look(80, level(80), [cache(1000)])];
     expect(findingsOf(memory(120, level), still)).toMatchObject([

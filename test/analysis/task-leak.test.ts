@@ -81,6 +81,32 @@ describe('task-leak', () => {
     expect(finding?.evidence.map(({ kind }) => kind)).toEqual(['trend', 'owner']);
   });
 
+  it('names the coroutine before the place deep in a library where it waits', () => {
+    const waiting = look([{ coroutine: 'watch', count: 200 }]).tasks.map((one) => ({
+      ...one,
+      frames: [{ function: 'sleep', file: '/srv/lib/sleeping.py', line: 7 }, ...one.frames],
+    }));
+    const recording = memoryRecording(START);
+    const write = (observation: Observation): void => recording.write(observation);
+    for (let second = 0; second < 11; second++)
+      write({
+        kind: 'sample',
+        at: T0 + second,
+        metric: METRIC.asyncioTasks.name,
+        value: 10 + 20 * second,
+      });
+    [look([idle]), { ...look([]), tasks: waiting, total: 200 }].forEach((seen, i) =>
+      write({
+        kind: 'snapshot',
+        at: T0 + 1 + 9 * i,
+        of: SNAPSHOT.tasks,
+        body: tasksSnapshot(PID, seen),
+      }),
+    );
+    const [finding] = taskLeak.detect(recording.view());
+    expect(finding?.where.map((place) => place.function)).toEqual(['watch', 'sleep']);
+  });
+
   it.each([
     ['no look was had', null, 'could not be seen'],
     ['what grew is done', [[idle], [idle]], 'are done and still referred to'],
