@@ -52,6 +52,7 @@ const PROGRAMS = [
     'load',
     'load-trace',
     'locks',
+    'node-heap',
     'otlp',
     'outcomes',
     'package',

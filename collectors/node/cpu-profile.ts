@@ -175,7 +175,7 @@ function parseNodes(list: unknown): ReadonlyMap<number, Node> | null {
  * The line is the one most samples of this node fell on, where the node was innermost in any; else the one its function begins on, for
  * a profile does not say which line a call was made from.
  */
-function parseFrame(callFrame: Readonly<Record<string, unknown>>, ticks: unknown): Frame {
+export function parseFrame(callFrame: Readonly<Record<string, unknown>>, ticks: unknown): Frame {
   const { functionName, url, lineNumber } = callFrame;
   const name = typeof functionName === 'string' ? functionName.slice(0, NAME_LIMIT) : '';
   const file = scriptPath(typeof url === 'string' ? url.slice(0, FILE_LIMIT) : '');

@@ -6,7 +6,7 @@ import type { UndoEntry, UndoJournal } from '../../src/platform/undo-journal.ts'
 import type { AgentReading } from './agent.ts';
 import { parseProfileTurn, parseReading } from './agent-reading.ts';
 import { GuardianProcess } from './guardian-process.ts';
-import { FINE_INTERVAL, NodeProfiler } from './profiler.ts';
+import { NodeProfiler } from './profiler.ts';
 import type { Refusal } from './refusal.ts';
 import { closes } from './undo.ts';
 
@@ -24,14 +24,14 @@ export interface InspectionParts {
   readonly agent: HeldObject;
   readonly guardian: GuardianProcess;
   readonly port: number;
-  /** Between two samples of V8's profiler. */
-  readonly interval?: Seconds;
+  /** Between two samples of V8's profiler; null where it is not to run. */
+  readonly interval: Seconds | null;
 }
 
 export type InspectResult = { readonly ok: true; readonly inspection: Inspection } | Refusal;
 
 export class Inspection {
-  readonly profiler: NodeProfiler;
+  readonly #profiler: NodeProfiler | null;
   readonly #journal: UndoJournal;
   readonly #connection: CdpConnection;
   readonly #agent: HeldObject;
@@ -40,26 +40,32 @@ export class Inspection {
   #guardiansLeft = GUARDIANS;
   #closing: Promise<string | null> | null = null;
 
-  private constructor(parts: InspectionParts, timer: NodeJS.Timeout, profiler: NodeProfiler) {
+  private constructor(
+    parts: InspectionParts,
+    timer: NodeJS.Timeout,
+    profiler: NodeProfiler | null,
+  ) {
     this.#journal = parts.journal;
     this.#connection = parts.connection;
     this.#agent = parts.agent;
     this.#guardian = parts.guardian;
     this.#timer = timer;
-    this.profiler = profiler;
+    this.#profiler = profiler;
     this.#watchGuardian();
   }
 
-  /** Starts V8's profiler beside the agent; from here on the lease is renewed. Never throws. */
+  /** Starts V8's profiler beside the agent, where it is wanted; from here on the lease is renewed. Never throws. */
   static async begin(parts: InspectionParts): Promise<InspectResult> {
     const { journal, connection, agent, port } = parts;
     const timer = setInterval(() => {
       callMethod(connection, agent, 'renew').catch(() => {});
     }, RENEW_EVERY * 1e3);
+    if (parts.interval === null)
+      return { ok: true, inspection: new Inspection(parts, timer, null) };
     journal.update({ stage: 'profiling' });
     const started = await NodeProfiler.start(connection, {
       port,
-      interval: parts.interval ?? FINE_INTERVAL,
+      interval: parts.interval,
       keepConnection: true,
       turn: async (goOn, timeout) => {
         const method = goOn ? 'rotateProfile' : 'endProfile';
@@ -70,6 +76,17 @@ export class Inspection {
     clearInterval(timer);
     connection.cut();
     return started;
+  }
+
+  /** V8's profiler; throws a TypeError where the inspection was begun without it. */
+  get profiler(): NodeProfiler {
+    if (this.#profiler === null) throw new TypeError('this inspection has no profiler');
+    return this.#profiler;
+  }
+
+  /** What else is asked of V8 goes through it; it closes with the inspection. */
+  get connection(): CdpConnection {
+    return this.#connection;
   }
 
   /** What the process says of its heap, and its garbage collector's pauses since the last reading; null when it does not answer. */
@@ -95,7 +112,7 @@ export class Inspection {
   async #close(): Promise<string | null> {
     clearInterval(this.#timer);
     const entry = this.#entryWhenClosing();
-    await this.profiler.close();
+    await this.#profiler?.close();
     const problem = await leave({ connection: this.#connection, agent: this.#agent, entry });
     if (problem === null) this.#journal.remove();
     this.#guardian.letGo();

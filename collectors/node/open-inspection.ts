@@ -48,6 +48,8 @@ export interface InspectRequest {
   readonly pauseBudget?: Seconds;
   /** Between two samples of V8's profiler, {@link FINE_INTERVAL} unless told otherwise. */
   readonly interval?: Seconds;
+  /** What is done in place of V8's profiler, a line each; the caller has judged its pauses. */
+  readonly instead?: readonly string[];
   readonly journalFolder: string;
   /** Told what will be done to the target, before any of it is. */
   announce(lines: readonly string[]): void;
@@ -62,14 +64,15 @@ export async function openInspection(request: InspectRequest): Promise<InspectRe
   const found = await findOpenInspector(target.pid);
   const opening = found.ok ? null : judgeOpening(target, request.runtime, request);
   if (opening !== null && !opening.ok) return opening;
-  const tooLong = pauseRefusal(target.pid, request.pauseBudget);
+  const { instead } = request;
+  const tooLong = instead ? null : pauseRefusal(target.pid, request.pauseBudget);
   if (tooLong !== null) return tooLong;
   const inspector = found.ok ? found.inspector : null;
   const journal = beginJournal(request, inspector === null);
   if (!(journal instanceof UndoJournal)) return journal;
   const interval = request.interval ?? FINE_INTERVAL;
   request.announce(
-    plan({ pid: target.pid, open: inspector, port: opening?.port ?? null, interval }),
+    plan({ pid: target.pid, open: inspector, port: opening?.port ?? null, interval, instead }),
   );
   const guardian = await GuardianProcess.start(journal.path);
   if (guardian === null) {
@@ -88,11 +91,13 @@ function plan({
   open,
   port,
   interval,
+  instead,
 }: {
   pid: number;
   open: OpenInspector | null;
   port: number | null;
   interval: Seconds;
+  instead: readonly string[] | undefined;
 }): readonly string[] {
   const where = port === null ? 'on a port of its choice' : `on port ${port}`;
   const hold = Math.round(expectedPause(anonymousMemory(pid)) * 1e3);
@@ -103,8 +108,10 @@ function plan({
         ]
       : [`connect to its inspector, which is open already on port ${open.port} and stays so`]),
     `evaluate an agent (all of it: ${AGENT_FILE}): a lease, an observer of garbage collections; nothing global`,
-    `start V8's CPU profiler, ${Math.round(1 / interval)} samples a second: holds its loop for about ${hold} ms`,
-    'call the agent once a second: sizes of its heap, pauses of the garbage collector',
+    ...(instead ?? [
+      `start V8's CPU profiler, ${Math.round(1 / interval)} samples a second: holds its loop for about ${hold} ms`,
+      'call the agent once a second: sizes of its heap, pauses of the garbage collector',
+    ]),
     open === null
       ? 'at the end remove both and close the inspector'
       : 'at the end remove both again',
@@ -178,7 +185,7 @@ async function attach(request: InspectRequest, given: Parts): Promise<InspectRes
       return refused('it did not take our agent: its modules are not to be had', null);
     }
     journal.update({ stage: 'leased' });
-    const interval = request.interval ?? FINE_INTERVAL;
+    const interval = request.instead ? null : (request.interval ?? FINE_INTERVAL);
     const parts = { journal, connection, agent, guardian, interval };
     return await Inspection.begin({ ...parts, port: inspector.port });
   } catch (error) {

@@ -8,11 +8,15 @@ import type { Bytes, Seconds } from '../core/types.ts';
 
 /** Every command that any module may send. None of them runs code in the target; `test/architecture.test.ts` and this type keep it so. */
 export type CdpMethod =
+  | 'HeapProfiler.getSamplingProfile'
+  | 'HeapProfiler.startSampling'
+  | 'HeapProfiler.stopSampling'
   | 'NodeRuntime.notifyWhenWaitingForDisconnect'
   | 'Profiler.enable'
   | 'Profiler.setSamplingInterval'
   | 'Profiler.start'
-  | 'Profiler.stop';
+  | 'Profiler.stop'
+  | 'Runtime.getHeapUsage';
 
 /** A CPU profile of 30 s at 1 kHz is 1 to 3 MB; ten times that is something else. */
 const MESSAGE_LIMIT: Bytes = 64 * 1024 * 1024;

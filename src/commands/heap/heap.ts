@@ -4,16 +4,20 @@ import { TraceError } from '../../core/errors.ts';
 import { EXIT, type ExitCode } from '../../core/exit-code.ts';
 import { heapGrowth } from '../../core/heap-growth.ts';
 import type { HeapLook } from '../../core/heap-look.ts';
+import type { Clock, TargetInfo } from '../../core/types.ts';
 import { readStat } from '../../platform/proc.ts';
 import { detectRuntime } from '../../platform/runtime.ts';
 import { findTarget, targetInfo } from '../../platform/target.ts';
 import { renderHeap, renderHeapJson } from '../../report/heap.ts';
-import { decideSurface } from '../../report/style.ts';
+import { renderNodeHeap, renderNodeHeapJson } from '../../report/node-heap.ts';
+import { decideSurface, type Surface } from '../../report/style.ts';
 import type { Command, CommandContext } from '../command-line/command.ts';
 import { toolVersion } from '../version.ts';
 import { StopSignals } from '../watching/stop-signals.ts';
+import type { NodeTarget } from './open-node.ts';
 import { type HeapOptions, heapUsage, parseHeapOptions } from './options.ts';
 import { type HeapLooker, openHeap } from './open.ts';
+import { sampleNodeHeap } from './node.ts';
 
 /** `trace heap`: two looks at the objects of a process, and what grew between them. */
 export const heapCommand: Command = { ...heapUsage, run };
@@ -22,41 +26,76 @@ async function run({ values, positionals, environment }: CommandContext): Promis
   const options = parseHeapOptions(values, positionals);
   const found = findTarget({ pid: options.pid });
   const runtime = detectRuntime(options.pid);
-  const clock = anchoredClock(takeAnchor());
-  const heap = await openHeap(found.target, runtime, clock);
+  const info = targetInfo(found, runtime);
+  const { stdout, env } = environment;
+  const surface = decideSurface({
+    env,
+    isTTY: stdout.isTTY,
+    columns: stdout.columns,
+    noColor: values['no-color'] === true,
+  });
   const stops = new StopSignals(environment);
   const stop = new AbortController();
   const release = stops.listen(() => stop.abort());
   try {
-    const looks = await lookTwice(heap, { options, signal: stop.signal });
-    if (looks === null) return stops.received === 'SIGTERM' ? EXIT.terminated : EXIT.interrupted;
-    const [before, after] = looks;
-    const report = {
-      target: targetInfo(found, runtime),
-      startedAt: before.at,
-      before,
-      after,
-      growth: heapGrowth(before, after),
-      rows: options.rows,
-    };
-    const { stdout, env } = environment;
-    stdout.write(
-      options.format === 'json'
-        ? renderHeapJson(report, toolVersion())
-        : renderHeap(
-            report,
-            decideSurface({
-              env,
-              isTTY: stdout.isTTY,
-              columns: stdout.columns,
-              noColor: values['no-color'] === true,
-            }),
-          ),
-    );
+    const watch = { clock: anchoredClock(takeAnchor()), signal: stop.signal };
+    const how: Output = { info, options, surface };
+    const text =
+      runtime.name === 'node'
+        ? await ofNode({ process: found.target, runtime, options, environment }, { watch, how })
+        : await ofPython(await openHeap(found.target, runtime, watch.clock), { watch, how });
+    if (text === null) return stops.received === 'SIGTERM' ? EXIT.terminated : EXIT.interrupted;
+    stdout.write(text);
     return EXIT.ok;
   } finally {
     release();
     stops.close();
+  }
+}
+
+interface Output {
+  readonly info: TargetInfo;
+  readonly options: HeapOptions;
+  readonly surface: Surface;
+}
+
+interface Watched {
+  readonly watch: { readonly clock: Clock; readonly signal: AbortSignal };
+  readonly how: Output;
+}
+
+/** What is said of a Node process; null when it was stopped before. */
+async function ofNode(target: NodeTarget, { watch, how }: Watched): Promise<string | null> {
+  const result = await sampleNodeHeap(target, watch);
+  if (result === null) return null;
+  const { info, options, surface } = how;
+  const startedAt = result.looks[0].at;
+  const report = { target: info, startedAt, ...result, rows: options.rows };
+  return options.format === 'json'
+    ? renderNodeHeapJson(report, toolVersion())
+    : renderNodeHeap(report, surface);
+}
+
+/** What is said of a Python process; null when it was stopped before. Closes the heap. */
+async function ofPython(heap: HeapLooker, { watch, how }: Watched): Promise<string | null> {
+  const { info, options, surface } = how;
+  try {
+    const looks = await lookTwice(heap, { options, signal: watch.signal });
+    if (looks === null) return null;
+    const [before, after] = looks;
+    const growth = heapGrowth(before, after);
+    const report = {
+      target: info,
+      startedAt: before.at,
+      before,
+      after,
+      growth,
+      rows: options.rows,
+    };
+    return options.format === 'json'
+      ? renderHeapJson(report, toolVersion())
+      : renderHeap(report, surface);
+  } finally {
     await heap.close();
   }
 }

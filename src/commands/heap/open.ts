@@ -20,10 +20,14 @@ export async function openHeap(
   clock: Clock,
 ): Promise<HeapLooker> {
   if (name !== 'python')
-    throw new TraceError('ERR_HEAP_UNSUPPORTED', `pid ${pid} is not a Python process`, {
-      exitCode: EXIT.unsupported,
-      remedy: `Watch its memory: trace attach ${pid}.`,
-    });
+    throw new TraceError(
+      'ERR_HEAP_UNSUPPORTED',
+      `pid ${pid} is neither a Python nor a Node process`,
+      {
+        exitCode: EXIT.unsupported,
+        remedy: `Watch its memory: trace attach ${pid}.`,
+      },
+    );
   const opened = openPython(pid);
   if (!opened.ok)
     throw new TraceError(

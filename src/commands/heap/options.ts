@@ -8,11 +8,13 @@ import {
   type Usage,
 } from '../command-line/command.ts';
 import { optionalPid } from '../command-line/optional-pid.ts';
-import { parseCount, parseDuration } from '../command-line/parse.ts';
+import { parseChoice, parseCount, parseDuration } from '../command-line/parse.ts';
 
 const OPTIONS = {
   pid: { type: 'string', short: 'p' },
   interval: { type: 'string', short: 'i' },
+  inspect: { type: 'string' },
+  'max-pause': { type: 'string' },
   top: { type: 'string' },
   format: { type: 'string', short: 'f' },
   json: { type: 'boolean' },
@@ -30,9 +32,19 @@ type and by the container it is in, with the way to it from a module, a class, a
 closure or a running function (app.cache._store). Memory that grows outside of
 objects is told apart.
 
+Of a Node process it takes V8's sampling of allocations, through an inspector
+that is open already or that --inspect opens: which functions allocated what
+stayed. V8 collects its whole heap for each of three looks, and stops for it.
+
 Options:
   -p, --pid <pid>        the same as <pid>
   -i, --interval <time>  between the two looks: 500ms to 10m (default 5s)
+      --inspect          open a Node process's inspector by a signal, and close
+                         it at the end; what is done is listed first;
+                         --inspect=force: also where it cannot be read whether
+                         the application handles that signal
+      --max-pause <time> how long each look may stop a Node process (default
+                         250ms); what it is likely to take is told before
       --top <n>          lines in each table (default 10)
   -f, --format <format>  text (default) or json
       --json             the same as --format json: one document on stdout
@@ -51,6 +63,7 @@ Exit codes:
 Examples:
   trace heap 4312
   trace heap 4312 --interval 30s
+  trace heap 4312 --inspect
   trace heap 4312 --json | jq .verdict
 
 More: docs/heap.md says what is read, what sizes mean, and what is not seen.
@@ -62,6 +75,7 @@ export const heapUsage: Usage = {
   summary: 'Say which objects of a process grow, and who holds them',
   help,
   options: OPTIONS,
+  bare: { inspect: 'open' },
   completes: { argument: 'process', values: { pid: 'process', format: ['text', 'json'] } },
 };
 
@@ -69,6 +83,11 @@ export const heapUsage: Usage = {
 export interface HeapOptions {
   readonly pid: number;
   readonly interval: Seconds;
+  /** Open a Node process's inspector; `force`: also where its signal handlers cannot be read. Null: use one that is open. */
+  readonly inspect: 'open' | 'force' | null;
+  /** How long one look may hold a Node process; null for the collector's own limit. */
+  readonly maxPause: Seconds | null;
+  readonly quiet: boolean;
   readonly rows: number;
   readonly format: ReturnType<typeof chooseFormat>;
 }
@@ -76,6 +95,7 @@ export interface HeapOptions {
 /** Growth below some seconds is what every program does between two moments. */
 const DEFAULT_INTERVAL: Seconds = 5;
 const INTERVAL_BOUNDS = { least: 0.5, most: 600 } as const;
+const PAUSE_RULE = { flag: '--max-pause', bare: 'ms', least: 0, most: 60 } as const;
 const DEFAULT_ROWS = 10;
 const MOST_ROWS = 1000;
 
@@ -89,13 +109,20 @@ export function parseHeapOptions(
       'no process was given',
       'Give its pid: trace heap 4312. trace attach lists candidates.',
     );
-  const { interval, top } = values;
+  const { interval, inspect, top } = values;
+  const maxPause = values['max-pause'];
   return {
     pid,
     interval:
       typeof interval === 'string'
         ? parseDuration(interval, { flag: '--interval', bare: 's', ...INTERVAL_BOUNDS })
         : DEFAULT_INTERVAL,
+    inspect:
+      typeof inspect === 'string'
+        ? parseChoice(inspect, ['open', 'force'] as const, '--inspect')
+        : null,
+    maxPause: typeof maxPause === 'string' ? parseDuration(maxPause, PAUSE_RULE) : null,
+    quiet: values['quiet'] === true,
     rows:
       typeof top === 'string'
         ? parseCount(top, { flag: '--top', least: 1, most: MOST_ROWS })

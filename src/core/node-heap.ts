@@ -1,0 +1,95 @@
+import type { Bytes, Frame, Ratio, Seconds } from './types.ts';
+
+/** What V8's sampling of allocations says of the growth of a Node process between three moments; pure. */
+
+/** What was allocated by one place since sampling began, and is still there. */
+export interface HeapSite {
+  /** Innermost first: the program's own frame that allocated, and what called it. Never empty. */
+  readonly frames: readonly Frame[];
+  /** Estimated by V8 from its samples. */
+  readonly bytes: Bytes;
+  /** What the estimate rests on. */
+  readonly samples: number;
+}
+
+/** One look, after a full collection. */
+export interface NodeHeapLook {
+  readonly at: Seconds;
+  /** How long the process was held by it, at most. */
+  readonly held: Seconds;
+  /** V8's heap in use. */
+  readonly used: Bytes;
+  /** Resident memory of the process; null where it could not be read. */
+  readonly resident: Bytes | null;
+  /** One for each place; in no order. */
+  readonly sites: readonly HeapSite[];
+}
+
+/** Where the growth is: a place that allocates what stays; no one place; outside of V8's heap; nowhere. */
+export type NodeHeapVerdict = 'site' | 'spread' | 'native' | 'none';
+
+/** One place in the three looks. */
+export interface SiteChange extends HeapSite {
+  /** What it gained in the second half: of a cache that is full, nothing. */
+  readonly addedBytes: Bytes;
+}
+
+export interface NodeHeapGrowth {
+  readonly elapsed: Seconds;
+  readonly verdict: NodeHeapVerdict;
+  /** What V8's heap grew by. */
+  readonly used: Bytes;
+  readonly resident: Bytes | null;
+  /** What stayed of all that was allocated meanwhile. */
+  readonly stayed: Bytes;
+  /** Those of which something stayed, the one that gained most in the second half first. */
+  readonly sites: readonly SiteChange[];
+}
+
+/** Smaller growth is what every program does between two moments: compiled code, a timer's list, a connection. */
+const LEAST_GROWTH: Bytes = 512 * 1024;
+/** What grows goes on growing: a heap that gained less than this share in the second half has filled up. */
+const SECOND_HALF: Ratio = 0.2;
+/** A place explains a growth when it holds this share of it, by so many samples: one stands for 16 KiB on average. */
+const SITE_SHARE: Ratio = 0.2;
+const LEAST_SAMPLES = 8;
+/** V8 takes pages of 256 KiB, glibc arenas of up to 64 MiB: less growth outside of the heap says nothing. */
+const LEAST_NATIVE: Bytes = 8 * 2 ** 20;
+
+/** What grew between the first look and the last, the one between them telling growth from what is replaced. */
+export function nodeHeapGrowth(
+  first: NodeHeapLook,
+  middle: NodeHeapLook,
+  last: NodeHeapLook,
+): NodeHeapGrowth {
+  const earlier = new Map(middle.sites.map((site) => [siteKey(site), site.bytes]));
+  const sites = last.sites
+    .map((site) => ({ ...site, addedBytes: site.bytes - (earlier.get(siteKey(site)) ?? 0) }))
+    .toSorted((a, b) => b.addedBytes - a.addedBytes || b.bytes - a.bytes);
+  const used = last.used - first.used;
+  const resident =
+    first.resident === null || last.resident === null ? null : last.resident - first.resident;
+  const late = last.used - middle.used;
+  const grew = used >= LEAST_GROWTH && late >= used * SECOND_HALF;
+  const [most] = sites;
+  const explains =
+    most !== undefined &&
+    most.samples >= LEAST_SAMPLES &&
+    most.addedBytes > 0 &&
+    most.bytes >= used * SITE_SHARE;
+  const outside = resident !== null && resident - Math.max(0, used) >= LEAST_NATIVE;
+  return {
+    elapsed: last.at - first.at,
+    verdict: grew ? (explains ? 'site' : 'spread') : outside ? 'native' : 'none',
+    used,
+    resident,
+    stayed: last.sites.reduce((sum, { bytes }) => sum + bytes, 0),
+    sites,
+  };
+}
+
+/** The same place in two looks. */
+export function siteKey({ frames }: Pick<HeapSite, 'frames'>): string {
+  const [at] = frames;
+  return at === undefined ? '' : `${at.function}\n${at.file}\n${at.line}`;
+}

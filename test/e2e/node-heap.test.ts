@@ -1,0 +1,52 @@
+import { join } from 'node:path';
+import { afterEach, describe, expect, it } from 'vitest';
+import { listeningSockets } from '../../src/platform/sockets.ts';
+import { nodes } from '../environments.ts';
+import { type Running, startReady } from '../targets/harness.ts';
+import { runCli } from './cli.ts';
+
+const GROWING = join(import.meta.dirname, '../fixtures/node-heap/growing.cjs');
+const running: Running[] = [];
+
+afterEach(async () => {
+  for (const target of running.splice(0)) await target.stop();
+});
+
+async function growing(node: string, ...args: readonly string[]): Promise<Running> {
+  const target = await startReady(node, ['--inspect-port=0', GROWING, ...args]);
+  running.push(target);
+  return target;
+}
+
+const heap = (pid: number, ...more: readonly string[]): ReturnType<typeof runCli> =>
+  // However long a busy machine takes to collect.
+  runCli(['heap', String(pid), '--max-pause', '60s', ...more], { limitS: 90 });
+
+describe.each(await nodes())('trace heap of Node $version', ({ path }) => {
+  it('names the place that allocates what stays, none in a twin that is full, and leaves no inspector', async () => {
+    const [leak, twin] = [await growing(path), await growing(path, 'bounded')];
+    const args = ['--interval', '4s', '--inspect', '--json'];
+    const [found, healthy] = await Promise.all([heap(leak.pid, ...args), heap(twin.pid, ...args)]);
+    expect([found.code, healthy.code], found.stderr + healthy.stderr).toEqual([0, 0]);
+    expect(JSON.parse(found.stdout)).toMatchObject({
+      command: 'heap',
+      verdict: { kind: 'site', site: { file: GROWING, line: 7 } },
+      left_behind: null,
+    });
+    expect(JSON.parse(healthy.stdout)).toMatchObject({ verdict: { kind: 'none', site: null } });
+    expect(listeningSockets(leak.pid)).toEqual([]);
+  });
+});
+
+describe('trace heap', () => {
+  it('does nothing to a Node process where it was not asked to, and says what would do', async () => {
+    const { pid } = await growing(process.execPath);
+    const closed = await heap(pid);
+    expect(closed.code).toBe(5);
+    expect(closed.stderr).toContain('--inspect');
+    const short = await runCli(['heap', String(pid), '--inspect', '--max-pause', '1ms']);
+    expect(short.code).toBe(5);
+    expect(short.stderr).toContain('--max-pause');
+    expect(listeningSockets(pid)).toEqual([]);
+  });
+});
