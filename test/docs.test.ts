@@ -15,6 +15,7 @@ import { flagsOf, parseCommandLine } from '../src/commands/command-line/command-
 import { everyVerb, VERBS, verbBelow } from '../src/commands/registry.ts';
 import { attachHelp } from '../src/commands/attach/help.ts';
 import { parseRunOptions, runUsage } from '../src/commands/run/options.ts';
+import { parseProxyOptions, proxyUsage } from '../src/commands/proxy/options.ts';
 import { parseProfileOptions, profileUsage } from '../src/commands/profile/options.ts';
 import { HELP } from '../src/commands/command-line/help.ts';
 import { reproNewUsage } from '../src/commands/repro/new/usage.ts';
@@ -54,6 +55,7 @@ const helps = [
   reproRunUsage.help,
   profileUsage.help,
   heapUsage.help,
+  proxyUsage.help,
   reproExploreUsage.help,
   reproReplayUsage.help,
   reproShrinkUsage.help,
@@ -99,6 +101,7 @@ describe('examples', () => {
       else if (name === 'load' && positionals[0] === 'merge')
         expect(positionals.length).toBeGreaterThan(1);
       else if (name === 'load') parseLoadOptions(values, positionals, { env: {} });
+      else if (name === 'proxy') parseProxyOptions(values, positionals);
       else if (name === 'profile') parseProfileOptions(values, positionals);
       else if (name === 'tasks') chooseTasksOptions(values, positionals);
       else if (name === 'doctor') chooseDoctorTarget(values, positionals);
@@ -136,6 +139,7 @@ describe('flags', () => {
       'docs/ls.md',
       'docs/clean.md',
       'docs/repro.md',
+      'docs/proxy.md',
       'docs/hypotheses.md',
       'docs/schedules.md',
       'docs/architecture.md',

@@ -81,6 +81,11 @@ export const VERBS: readonly Verb[] = [
     command: async () => (await import('./profile/profile.ts')).profileCommand,
   },
   {
+    name: 'proxy',
+    usage: async () => (await import('./proxy/options.ts')).proxyUsage,
+    command: async () => (await import('./proxy/proxy.ts')).proxyCommand,
+  },
+  {
     name: 'ls',
     usage: async () => (await import('./recordings/ls-options.ts')).lsUsage,
     command: async () => (await import('./recordings/ls.ts')).lsCommand,

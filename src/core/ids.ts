@@ -4,3 +4,8 @@ import { randomBytes } from 'node:crypto';
 export function newTraceId(): string {
   return randomBytes(16).toString('hex');
 }
+
+/** An id of a span: 16 lower-case hex digits. */
+export function newSpanId(): string {
+  return randomBytes(8).toString('hex');
+}

@@ -25,6 +25,7 @@ export const GENAI = {
   providerName: 'gen_ai.provider.name',
   requestModel: 'gen_ai.request.model',
   requestStream: 'gen_ai.request.stream',
+  requestMaxTokens: 'gen_ai.request.max_tokens',
   responseId: 'gen_ai.response.id',
   finishReasons: 'gen_ai.response.finish_reasons',
   timeToFirstChunk: 'gen_ai.response.time_to_first_chunk',

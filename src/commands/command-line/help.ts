@@ -11,6 +11,7 @@ Verbs:
   load <url>         Send load to an OpenAI-compatible server and measure it
   show <recording>   Print the report of a recording again
   profile <pid>      Say where a process spends its time, by function
+  proxy              Record the requests that pass to a server
   ls [folder]        List recordings
   clean [folder]     Remove old recordings
   hypotheses <rec.>  Weigh rival explanations of a finding
