@@ -13,8 +13,8 @@ let asked = 0;
 let shown = '';
 
 async function type(text, after) {
-  await outside(after);
   const mine = ++asked;
+  await outside(after);
   await turn();
   if (!FIXED || mine === asked) shown = text;
 }
