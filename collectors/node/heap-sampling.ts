@@ -70,11 +70,11 @@ export class HeapSampling {
     const at = this.#clock.now();
     const sites = parseSites(isRecord(sent) ? sent['profile'] : undefined);
     const usage = await this.#connection.send('Runtime.getHeapUsage', {}, LOOK_TIMEOUT);
-    const used = isRecord(usage) ? usage['usedSize'] : undefined;
-    if (sites === null || !isFinite(used))
+    const { usedSize: used, totalSize: committed } = isRecord(usage) ? usage : {};
+    if (sites === null || !isFinite(used) || !isFinite(committed))
       throw new CdpError('malformed', 'the inspector sent something that is not a heap profile');
     const resident = readStatus(this.#pid)?.residentBytes ?? null;
-    return { at, held: Math.max(0, at - began), used, resident, sites };
+    return { at, held: Math.max(0, at - began), used, committed, resident, sites };
   }
 
   /** Ends sampling. */

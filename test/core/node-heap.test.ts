@@ -14,6 +14,7 @@ const look = (
   at,
   held: 0.05,
   used,
+  committed: 2 * used,
   resident,
   sites: Object.entries(sites).map(([name, bytes]) => ({
     frames: frames(name),
@@ -56,11 +57,16 @@ describe('growth of V8’s heap', () => {
   });
 
   it('tells growth outside of the heap apart', () => {
-    const grown = look(4, 10 * MIB, {}, 90 * MIB);
-    expect(nodeHeapGrowth(start, look(2, 10 * MIB, {}), grown)).toMatchObject({
+    const grown = look(4, 10 * MIB, {}, 130 * MIB);
+    expect(nodeHeapGrowth(start, look(2, 10 * MIB, {}, 95 * MIB), grown)).toMatchObject({
       verdict: 'native',
-      resident: 30 * MIB,
+      resident: 70 * MIB,
     });
+    // V8 has taken it for its heap, or it came at once and then no more.
+    const taken = { ...grown, committed: 90 * MIB };
+    expect(nodeHeapGrowth(start, look(2, 10 * MIB, {}), taken).verdict).toBe('none');
+    const atOnce = look(2, 10 * MIB, {}, 129 * MIB);
+    expect(nodeHeapGrowth(start, atOnce, grown).verdict).toBe('none');
     const unread = look(4, 10 * MIB, {}, null);
     expect(nodeHeapGrowth(start, look(2, 10 * MIB, {}), unread)).toMatchObject({
       verdict: 'none',

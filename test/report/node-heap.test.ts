@@ -11,6 +11,7 @@ const look = (at: number, grown: number, name: string): NodeHeapLook => ({
   at,
   held: 0.05,
   used: 10 * MIB + grown,
+  committed: 20 * MIB,
   resident: 60 * MIB,
   sites: [
     {
