@@ -38,6 +38,11 @@ export class TaskDrafts {
   readonly #objects: TaskObjects;
   readonly #parents: TaskParents;
   readonly #waits: TaskWaits;
+  #known: {
+    readonly task: number;
+    readonly future: number;
+    readonly sets: readonly number[];
+  } | null = null;
 
   constructor(objects: PythonObjects) {
     this.values = new PythonValues(objects);
@@ -69,8 +74,20 @@ export class TaskDrafts {
     this.#parents.begin();
   }
 
-  /** The sets that hold the tasks of all loops; null before asyncio was imported. */
+  /** The sets are looked for again: what was found there made no sense. */
+  forgetSets(): void {
+    this.#known = null;
+  }
+
+  /**
+   * The sets that hold the tasks of all loops; null before asyncio was imported. They are made at that time and stay, and to find them means
+   * to go through all modules.
+   */
   sets(): readonly number[] | null {
+    if (this.#known !== null) {
+      this.#objects.begin(this.#known);
+      return this.#known.sets;
+    }
     const task = this.#attributes.global('asyncio.tasks', '_CTask');
     const future = this.#attributes.global('asyncio.futures', '_CFuture');
     if (task === null || future === null) return null;
@@ -85,7 +102,17 @@ export class TaskDrafts {
       const data = isPlain ? set : this.#attributes.get(set, 'data');
       if (data !== null) sets.push(data);
     }
-    return sets.length === 0 ? null : sets;
+    if (sets.length === 0) return null;
+    this.#known = { task, future, sets };
+    return sets;
+  }
+
+  /** The future that a task waits for, 0 for none; null for a task that is over, or makes no sense. Does not throw. */
+  waiter(address: number): number | null {
+    return attempt(() => {
+      const { isDone, waiter } = this.#objects.state(address);
+      return isDone ? null : waiter;
+    });
   }
 
   /** An int in an object's `__dict__`; null where it has none of this name. */

@@ -102,6 +102,16 @@ export class TaskObjects {
     };
   }
 
+  /** Whether a task is over, and the future that it waits for. */
+  state(task: number): Pick<TaskFields, 'isDone' | 'waiter'> {
+    if (this.kind(task) !== 'task') throw new Unsound('type');
+    const { memory } = this.#values.objects;
+    return {
+      isDone: this.#isDone(memory.pointer(task + this.#layout.state)),
+      waiter: memory.pointer(task + this.#layout.waiter),
+    };
+  }
+
   /** Whether a future (or task) is over. */
   isDone(future: number): boolean {
     return this.#isDone(this.#values.objects.memory.pointer(future + this.#layout.state));

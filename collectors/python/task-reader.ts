@@ -31,7 +31,6 @@ export class TaskReader {
   readonly #wide: TaskDrafts;
   readonly #narrow: TaskDrafts;
   readonly #ids: ThreadIds;
-  #sets: readonly number[] | null = null;
 
   /** Over an opened process, with memories of its own. Throws the errno error where those may not be opened. */
   constructor(reader: PythonReader) {
@@ -54,23 +53,38 @@ export class TaskReader {
     const size = (sets: readonly number[]): number =>
       sets.reduce((sum, set) => sum + drafts.values.size(set), 0);
     drafts.begin();
-    // The sets are made when asyncio is imported and stay: to find them again means to go through all modules.
-    const known = this.#sets;
-    const again = known === null ? null : attempt(() => size(known));
-    if (again !== null) return again;
-    this.#sets = attempt(() => drafts.sets());
-    const found = this.#sets;
-    return found === null ? null : attempt(() => size(found));
+    const known = attempt(() => drafts.sets());
+    const count = known === null ? null : attempt(() => size(known));
+    if (known !== null && count === null) drafts.forgetSets();
+    return count;
+  }
+
+  /** For each task the future that it waits for, 0 for none: who has the same one later has not moved. Null like `look`. */
+  waiters(): ReadonlyMap<string, number> | null {
+    const listed = this.#list();
+    if (listed === null) return null;
+    this.#wide.begin();
+    this.#wide.sets();
+    const waiters = new Map<string, number>();
+    for (const address of listed.addresses) {
+      const waiter = this.#wide.waiter(address);
+      if (waiter !== null) waiters.set(addressText(address), waiter);
+    }
+    return waiters;
   }
 
   /**
-   * All tasks that are not done, or as many as `most` of them in no order; null in a process that has not imported asyncio. Throws Unsound or MemoryError when not even their list
-   * can be read.
+   * All tasks that are not done, or as many as `most` of them in no order, or `only` those; null in a process that has not imported asyncio.
+   * Throws Unsound or MemoryError when not even their list can be read.
    */
-  look(most: number = TASK_LIMIT): TasksLook | null {
+  look(most: number = TASK_LIMIT, only?: ReadonlySet<string>): TasksLook | null {
     const listed = this.#list();
     if (listed === null) return null;
-    const addresses = listed.addresses.slice(0, most);
+    const wanted =
+      only === undefined
+        ? listed.addresses
+        : listed.addresses.filter((address) => only.has(addressText(address)));
+    const addresses = wanted.slice(0, most);
     const sound: TaskDraft[] = [];
     const moved: number[] = [];
     this.#wide.begin();
@@ -124,7 +138,10 @@ export class TaskReader {
       const { found } = sets;
       if (found === null) return null;
       const members = attempt(() => this.#wide.members(found));
-      if (members === null) continue;
+      if (members === null) {
+        this.#wide.forgetSets();
+        continue;
+      }
       best = { addresses: [...new Set(members.tasks)], foreign: members.foreign, retries };
       this.#wide.begin();
       const after = attempt(() => found.map((set) => this.#wide.values.size(set)));

@@ -5,14 +5,17 @@ import { actorName, placeName, placesOf } from './wait-places.ts';
 
 /**
  * A pool whose threads all wait for permits that only work waiting for one of these threads can give back. Who has a permit that was taken
- * without a `with` cannot be seen. What can: every thread of the pool waits for the same semaphore, none of its permits is left, work waits
- * for a thread, and nothing of that work waits for anything outside of the process, for as long as one looked.
+ * without a `with` cannot be seen. What can: every thread of the pool waits for the same semaphore, none of its permits is left (or for the same
+ * queue, which is empty, and in work that tasks gave it), work waits for a thread, and nothing of that work waits for anything outside of the process, for as long as one looked.
  */
 
 /** None of them moved for so long. Requests that are slow, but move, take turns within seconds. */
 const STUCK_FOR: Seconds = 5;
 /** Waits of tasks that something inside of the process ends; any other may end by itself, and then the work goes on. */
 const INNER_WAIT = /^(?:event|future|lock|semaphore|condition|executor|task)$/;
+
+/** Frames of a task that waits for a thread of a pool: of asyncio, and of what stands in its place. */
+const HANDED = /(?:^|\.)(?:to_thread|run_in_executor|run_sync|run_sync_in_worker_thread)$/;
 
 /** Frames of the work that are shown: from the wait through the library that handed it to a thread, to who called that. */
 const WORK_PLACES = 8;
@@ -24,13 +27,17 @@ export function* exhaustedPools(
   const said = new Set<string>();
   for (const look of looks.toReversed()) {
     for (const object of look.objects) {
-      if (said.has(object.id) || object.kind !== 'semaphore' || object.value !== 0) continue;
+      if (said.has(object.id) || !isUsedUp(object)) continue;
       const finding = findingOf(look, object);
       if (finding === null) continue;
       said.add(object.id);
       yield finding;
     }
   }
+}
+
+function isUsedUp({ kind, value, items }: LockObject): boolean {
+  return (kind === 'semaphore' && value === 0) || (kind === 'queue' && items === 0);
 }
 
 function findingOf(
@@ -56,11 +63,14 @@ function findingOf(
   const served = look.tasks.filter(({ count }) => count >= 1);
   const coroutine = busiest(served);
   const work = served.filter((group) => group.coroutine === coroutine);
-  const count = work.reduce((sum, group) => sum + group.count, 0);
+  const count = sum(work);
   const isWaiting = work.every(
     ({ wait, since }) => INNER_WAIT.test(wait) && look.at - since >= STUCK_FOR,
   );
   if (count <= waiters.length || !isWaiting) return null;
+  // Threads without work wait for a queue as well: here tasks wait for what they gave these threads to do.
+  const given = work.filter(({ frames }) => frames.some(({ function: name }) => HANDED.test(name)));
+  if (semaphore.kind === 'queue' && sum(given) < waiters.length) return null;
   const lasted =
     look.at - Math.max(...waiters.map(({ since }) => since), ...work.map(({ since }) => since));
   const rest = work.filter(({ wait }) => wait !== 'future' && wait !== 'executor');
@@ -71,7 +81,7 @@ function findingOf(
     severity: 'critical',
     confidence: 'likely',
     pid: look.pid,
-    summary: `all ${waiters.length} threads of pool ${pool} wait in ${placeName(first)} for ${semaphore.label}, of which no permit is left, and ${count} ${coroutine} wait behind them; nothing moved for ${lasted.toFixed(0)} s`,
+    summary: `all ${waiters.length} threads of pool ${pool} wait in ${placeName(first)} for ${semaphore.label}, ${semaphore.kind === 'queue' ? 'which is empty' : 'of which no permit is left'}, and ${count} ${coroutine} wait behind them; nothing moved for ${lasted.toFixed(0)} s`,
     where: [...placesOf(first), ...rest.slice(0, 1).flatMap(({ frames }) => taskPlaces(frames))],
     evidence: [
       {
@@ -95,6 +105,10 @@ function findingOf(
     remedy:
       'give the permit back without a thread of the same pool, or do not block a thread of the pool while waiting for a permit',
   };
+}
+
+function sum(groups: readonly { readonly count: number }[]): number {
+  return groups.reduce((total, { count }) => total + count, 0);
 }
 
 /** `AnyIO worker thread`, `ThreadPoolExecutor-0`: names of a pool's threads differ in a number at the end. */

@@ -85,6 +85,17 @@ export function isNotable({ actors, objects }: LockLook): boolean {
   });
 }
 
+/** Whether so many threads wait for one empty queue that it may be a pool of what others have taken out. */
+export function isPool({ actors, objects }: LockLook): boolean {
+  return objects.some(
+    ({ id, kind, items }) =>
+      kind === 'queue' &&
+      items === 0 &&
+      actors.filter((one) => one.kind === 'thread' && one.on === id && !one.isTimed).length >=
+        POOL_WAITERS,
+  );
+}
+
 /** The body of a snapshot back into what was seen; undefined without a pid. */
 export function toLockLook(body: unknown): LockLook | undefined {
   const look = asObject(body);

@@ -35,8 +35,8 @@ export function awaitsOthers({ wait }: TaskView): boolean {
   return wait !== null && (ENDS.has(wait.kind) || OBJECTS[wait.kind] !== undefined);
 }
 
-/** What of a task says that it is where it was. */
-export function standingKey({ id, state, wait, frames }: TaskView): string {
+/** Where a task is and what it waits for. */
+function standingKey({ id, state, wait, frames }: TaskView): string {
   const places = frames.map(({ function: name, line }) => `${name}:${line ?? ''}`).join(' ');
   return `${id} ${state} ${wait?.kind ?? ''} ${wait?.object?.id ?? ''} ${places}`;
 }

@@ -86,6 +86,16 @@ export class ThreadLook {
     return this.sound(() => this.#readNames()) ?? new Map<number, string>();
   }
 
+  /** Where a thread is in its code, as a text that is the same for threads in the same frames; empty for one without frames. */
+  positionOf(tid: number): string {
+    const list = this.#reader.framesOf(tid);
+    if (list === null) return '';
+    const words: string[] = [];
+    for (let i = list.first; i < Math.min(list.depth, list.first + FRAMES); i++)
+      words.push(`${list.code[i] ?? 0}:${list.instruction[i] ?? 0}`);
+    return words.join(' ');
+  }
+
   /** A thread with its frames and what they hold; null when it has no frames, moved meanwhile, or could not be believed. */
   still(state: ThreadState): StillThread | null {
     const frames = this.#framesOf(state.tid);

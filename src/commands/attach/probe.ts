@@ -1,4 +1,5 @@
 import { LockWatch } from '../../../collectors/python/locks/lock-watch.ts';
+import { SharedTasks } from '../../../collectors/python/shared-tasks.ts';
 import { TaskWatch } from '../../../collectors/python/task-watch.ts';
 import { processCollector } from '../../../collectors/process/process.ts';
 import { PythonHeapWatch } from '../../../collectors/python/heap-watch.ts';
@@ -106,7 +107,8 @@ async function probeWaits(
 ): Promise<readonly Collector<ProcessTarget>[]> {
   if (runtime.name !== 'python') return [];
   const found: Collector<ProcessTarget>[] = [];
-  for (const collector of [new LockWatch(), new TaskWatch()]) {
+  const shared = new SharedTasks();
+  for (const collector of [new LockWatch(shared), new TaskWatch(shared)]) {
     if ((await collector.probe(target)).available) found.push(collector);
   }
   return found;
