@@ -229,6 +229,28 @@ describe('a pool that is used up', () => {
     ]);
   });
 
+  const empty = (frame: string, items = 0): LockLook => ({
+    ...stuck,
+    objects: [lock('S', null, { kind: 'queue', taken: null, items, label: 'pool' })],
+    tasks: stuck.tasks.map((group) => ({
+      ...group,
+      frames: [{ function: frame, file: '/lib/asyncio/threads.py', line: 25 }],
+    })),
+  });
+
+  it('is a deadlock when its threads take from an empty queue in work that tasks gave them', () => {
+    const [finding] = detect([6, empty('to_thread')]);
+    expect(finding).toMatchObject({ mechanism: 'pool exhaustion', confidence: 'likely' });
+    expect(finding?.summary).toContain('for pool, which is empty, and 7 handle wait behind them');
+  });
+
+  it.each([
+    ['threads wait for a queue that nobody waits behind', empty('receive')],
+    ['the queue is not empty', empty('to_thread', 1)],
+  ])('is none when %s', (_, seen) => {
+    expect(detect([6, seen])).toEqual([]);
+  });
+
   it.each([
     ['it lasted for less than five seconds', 4, stuck],
     ['a permit is left', 6, { ...stuck, objects: [permits(1)] }],

@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { isNotable, isPool, type LockLook } from '../../../src/core/lock-look.ts';
+import { isNotable, isPool, type LockLook, POOL_WAITERS } from '../../../src/core/lock-look.ts';
 import { SNAPSHOT } from '../../../src/core/semconv.ts';
 import type {
   Availability,
@@ -33,8 +33,10 @@ const STILL_FOR: Seconds = 1.5;
 const DEEP = 128;
 /** Of threads that stand in the same frames so many are looked into first: idle ones are all alike. */
 const ALIKE = 2;
-/** Tasks looked into at once. */
-const DEEP_TASKS = 500;
+/** Tasks looked into at once: half a millisecond each, more where their stacks are deep. */
+const DEEP_TASKS = 100;
+/** And where threads are stuck, whose work they may be. */
+const WORK_TASKS = 500;
 
 interface Moment {
   readonly pid: number;
@@ -53,6 +55,8 @@ export class LockWatch implements Collector<ProcessTarget> {
   readonly #tasksSeen = new Repeats();
   /** Whether somebody seemed to be stuck when last looked into. */
   #suspects = { threads: false, tasks: false };
+  /** Whether threads wait that may be the used-up pool of what tasks wait for. */
+  #hasPool = false;
 
   constructor(shared: SharedTasks) {
     this.#shared = shared;
@@ -77,15 +81,19 @@ export class LockWatch implements Collector<ProcessTarget> {
       const look = ThreadLook.of(reader);
       if (look === null) return;
       this.#tasks = this.#shared.open(reader);
-      while (!signal.aborted) {
+      for (let times = 0; !signal.aborted; times++) {
         await sleep(EVERY * 1e3, undefined, { signal }).catch(() => {});
-        if (!this.#isAllowed(clock.mono())) continue;
+        // The first tells what later ones compare with; the last is at the very end: what stands by then stood for longest.
+        const isAnyhow = times === 0 || signal.aborted;
+        const mayLook = (): boolean => isAnyhow || this.#isAllowed(clock.mono());
+        if (!mayLook()) continue;
         const moment = { pid, now: clock.now() };
         const threads = budget.spend(() => this.#lookAtThreads(look, moment));
-        if (threads !== null) this.#suspects.threads = isNotable(threads);
-        const tasks = this.#isAllowed(clock.mono())
-          ? budget.spend(() => this.#lookAtTasks(look, moment))
-          : null;
+        if (threads !== null) {
+          this.#suspects.threads = isNotable(threads);
+          this.#hasPool = isPool(threads);
+        }
+        const tasks = mayLook() ? budget.spend(() => this.#lookAtTasks(look, moment)) : null;
         if (tasks !== null) this.#suspects.tasks = isNotable(tasks);
         for (const body of [threads, tasks]) {
           if (body !== null && (isNotable(body) || isPool(body)))
@@ -99,8 +107,8 @@ export class LockWatch implements Collector<ProcessTarget> {
   }
 
   #isAllowed(now: Seconds): boolean {
-    const { threads, tasks } = this.#suspects;
-    return this.#shared.budget.allows(now, threads || tasks ? SUSPECT_SHARE : USUAL_SHARE);
+    const isSuspect = this.#suspects.threads || this.#suspects.tasks || this.#hasPool;
+    return this.#shared.budget.allows(now, isSuspect ? SUSPECT_SHARE : USUAL_SHARE);
   }
 
   /** Null when nobody stands, or it has been written down. */
@@ -115,6 +123,7 @@ export class LockWatch implements Collector<ProcessTarget> {
     const stuck = states.filter((state) => this.#isStuck(state, now));
     if (stuck.length === 0) {
       this.#suspects.threads = false;
+      this.#hasPool = false;
       return null;
     }
     const key = stuck.map(({ tid, call }) => `${tid} ${call.futex}`).join('\n');
@@ -146,19 +155,20 @@ export class LockWatch implements Collector<ProcessTarget> {
     const standing = states
       .filter(([id, waiter]) => waiter !== '0' && now - since({ id }) >= STILL_FOR)
       .map(([id]) => id);
+    // Threads that wait for work, with nobody behind them.
+    if (standing.length < POOL_WAITERS) this.#hasPool = false;
     const key = standing.map((id) => `${id} ${this.#waiters.state(id)}`).join('\n');
     if (standing.length === 0 || !this.#tasksSeen.isDue(key, now)) return null;
     this.#tasksSeen.done(key, now);
     // What all tasks do matters only where threads are stuck: whether the work behind them has stopped.
-    const only = this.#suspects.threads ? undefined : new Set(standing);
-    const tasks = look.sound(() => reader.look(DEEP_TASKS, only));
+    const isAll = this.#suspects.threads || this.#hasPool;
+    const only = isAll ? undefined : new Set(standing);
+    const tasks = look.sound(() => reader.look(isAll ? WORK_TASKS : DEEP_TASKS, only));
     if (tasks === null || !tasks.tasks.some((task) => awaitsOthers(task))) return null;
     const threadStates = look.begin();
     const graph = look.sound(() => taskGraph(tasks, since, look.locks));
     if (graph === null || graph.objects.length === 0) return null;
-    const stuck = this.#suspects.threads
-      ? threadStates.filter((state) => this.#isStuck(state, now))
-      : [];
+    const stuck = isAll ? threadStates.filter((state) => this.#isStuck(state, now)) : [];
     const threads = this.#graphOf(look, stuck, { pid, now, threads: threadStates.length });
     return {
       ...threads,
