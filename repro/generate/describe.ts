@@ -8,13 +8,20 @@ export interface Description {
   readonly actual: string;
 }
 
+const BODIES = {
+  kept: 'Bodies are those that were recorded, with credentials masked',
+  'some-kept':
+    'Bodies are those that were recorded where they were kept; the others are made up, as long as they were',
+  'made-up': 'Prompts are made up, as long as those that were recorded: what was said was not kept',
+} as const;
+
 /** The words for a reproduction. */
 export function describe(parameters: ReproParameters): Description {
   const { origin, attempts, concurrency, hypothesis, oracle } = parameters;
   const subject =
     origin === 'call'
       ? `Calls ${parameters.call?.target ?? ''} ${attempts} times, ${concurrency} at once`
-      : `Sends ${attempts} requests to ${parameters.traffic?.base_url ?? ''}, ${concurrency} at once at most.\nPrompts are made up, as long as those that were recorded: what was said was not kept`;
+      : `Sends ${attempts} requests to ${parameters.traffic?.base_url ?? ''}, ${concurrency} at once at most.\n${BODIES[parameters.traffic?.bodies ?? 'made-up']}`;
   const { expected, actual } = MEANING[oracle.kind];
   return {
     what: hypothesis === null ? `${subject}.` : `${hypothesis.claim}\n\n${subject}.`,

@@ -67,6 +67,8 @@ export interface TrafficRequest {
 export interface TrafficOrigin {
   /** `http://127.0.0.1:8000`, without a path's end. */
   readonly base_url: string;
+  /** Whether bodies are those that were recorded; absent: they are made up. */
+  readonly bodies?: 'kept' | 'some-kept' | 'made-up';
   readonly requests: readonly TrafficRequest[];
 }
 

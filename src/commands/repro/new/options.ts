@@ -59,7 +59,7 @@ export function parseNewOptions(values: OptionValues, positionals: readonly stri
   if (call === null && traffic === null && tested === null)
     throw usageError(
       'there is nothing to attempt: neither traffic nor a callable is known',
-      'Give --call package.module:callable (Python), --call ./file.mjs#export (Node), or --traffic\nwith a recording of trace load.',
+      'Give --call package.module:callable (Python), --call ./file.mjs#export (Node), or --traffic\nwith a recording of trace load or trace proxy.',
     );
   const oracle = text('oracle');
   const timeout = text('timeout');

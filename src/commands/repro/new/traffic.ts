@@ -8,7 +8,12 @@ import type { RecordingView, Span } from '../../../core/types.ts';
 import { BodyWriter } from '../../../load/prompts/body.ts';
 import { STREAM } from '../../../load/prompts/random.ts';
 import { words } from '../../../load/prompts/synthetic.ts';
-import type { Oracle, TrafficOrigin } from '../../../../repro/parameters/parameters.ts';
+import type {
+  Oracle,
+  TrafficOrigin,
+  TrafficRequest,
+} from '../../../../repro/parameters/parameters.ts';
+import { proxyTraffic } from './proxy-traffic.ts';
 
 /** The requests of a recording of `trace load`, to be sent again. What was said in them was not kept: prompts of equal length are made up. */
 
@@ -28,10 +33,17 @@ const PATHS: Readonly<Record<LoadApi, string>> = {
 
 /** Throws a TraceError when the recording holds no requests. */
 export function trafficOf(view: RecordingView, oracle: Oracle, name: string): TrafficOrigin {
+  if (view.start.command === 'proxy') {
+    const traffic = proxyTraffic(view, { oracle, most: MOST_REQUESTS });
+    if (traffic.requests.length === 0) throw noRequests(name, 'none passed');
+    if (oracle.kind === 'cross-talk' && !traffic.requests.some(hasMark))
+      throw noRequests(name, 'none asks a model, which could repeat a mark (--oracle cross-talk)');
+    return traffic;
+  }
   const { url, api: named, model, seed } = view.start.settings;
   const api = APIS.find((one) => one === named);
   if (typeof url !== 'string' || api === undefined || typeof model !== 'string')
-    throw noRequests(name, 'it is no recording of trace load');
+    throw noRequests(name, 'it is no recording of trace load or trace proxy');
   const spans = view
     .spans(requestSpanName(api, model))
     .filter(({ attributes }) => attributes[LOAD_ATTR.warmup] !== true)
@@ -51,6 +63,10 @@ export function trafficOf(view: RecordingView, oracle: Oracle, name: string): Tr
       body: write(span, index),
     })),
   };
+}
+
+function hasMark({ body }: TrafficRequest): boolean {
+  return body?.includes('{nonce}') === true;
 }
 
 function bodyMaker(made: {
@@ -91,6 +107,6 @@ function addressOf(text: string, api: LoadApi): { readonly base: string; readonl
 function noRequests(name: string, why: string): TraceError {
   return new TraceError('ERR_NO_TRAFFIC', `${printable(name)} holds no requests: ${why}`, {
     exitCode: EXIT.unsupported,
-    remedy: 'Give a recording of trace load, or a function with --call.',
+    remedy: 'Give a recording of trace load or trace proxy, or a function with --call.',
   });
 }

@@ -33,8 +33,9 @@ What is attempted:
       --call <target>       a function: package.module:callable (Python, threads
                             or tasks) or ./file.mjs#export (Node)
       --args-file <file>    JSON: a list of lists of arguments, one an attempt
-      --traffic <recording> the requests of a run of trace load, at their times,
-                            with made-up prompts of the same length
+      --traffic <recording> the requests of a run of trace load or trace proxy,
+                            at their times; bodies where trace proxy kept them,
+                            else made-up ones of the same length
       --setup <target>      called once before; what it returns is the first
                             argument of each call
 
