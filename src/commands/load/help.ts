@@ -101,6 +101,8 @@ Result:
       --csv <file>           one line a stage, also
       --junit <file>         one test case a --fail-on, also
       --request-log <file>   one JSON line a request
+      --repro <folder>       a script that sends the failed, wrong or slow
+                             requests again, as trace repro new writes it
       --exit-zero            exit 0 also when something was found
   -q, --quiet                nothing on stderr but errors
   -v, --verbose              errors with their code and cause

@@ -1,4 +1,5 @@
-import { EXIT, type ExitCode } from '../../core/exit-code.ts';
+import { resolve } from 'node:path';
+import { combineExitCodes, EXIT, type ExitCode } from '../../core/exit-code.ts';
 import type { LoadPlan } from '../../load/plan.ts';
 import type { Command, CommandContext, Environment } from '../command-line/command.ts';
 import { announcement, announcementDocument, announcementLines } from './announcement.ts';
@@ -28,6 +29,10 @@ async function run({ values, positionals, environment }: CommandContext): Promis
   const { Judgement } = await import('./result.ts');
   const log = options.settings.requestLog?.path ?? null;
   const judgement = await Judgement.open(options.result, environment, [log]);
+  if (options.repro !== null) {
+    const { checkFolder } = await import('../../../repro/generate/folder.ts');
+    await checkFolder(resolve(environment.cwd, options.repro));
+  }
   const draft = await draftPlan(options, environment.cwd);
   const { checkPrompts } = await import('../../load/prompts/prompts.ts');
   checkPrompts(draft.prompts);
@@ -48,10 +53,13 @@ async function run({ values, positionals, environment }: CommandContext): Promis
   // What was said before is part of a later turn's prompt.
   const notes = options.prompts.turns === 1 ? lengthNotes(extent, loaded.result.total) : [];
   for (const note of notes) screen.note(note);
-  return judgement.conclude(loaded, {
+  const code = await judgement.conclude(loaded, {
     surface: screen.surface(environment.stdout),
     problems: screen.problems,
   });
+  if (options.repro === null) return code;
+  const { writeRepro } = await import('./repro.ts');
+  return combineExitCodes([code, await writeRepro(options.repro, loaded, environment)]);
 }
 
 /** Runs the plan. One that it gave up itself was stopped by nobody. */

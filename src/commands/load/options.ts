@@ -53,6 +53,8 @@ export interface LoadOptions {
   readonly traceSample: Ratio | null;
   readonly settings: LoadSettings;
   readonly result: ResultOptions;
+  /** Folder for a reproduction of what went wrong; null for none. */
+  readonly repro: string | null;
   readonly isConfirmed: boolean;
   readonly dryRun: boolean;
   readonly progress: boolean;
@@ -131,6 +133,7 @@ export function parseLoadOptions(
     traceSample: values.decimal('trace-sample', 0, 1),
     settings: parseSettings(values, { env, defaults }),
     result: parseResult(values),
+    repro: parseRepro(values),
     isConfirmed: values.isSet('yes'),
     dryRun: values.isSet('dry-run'),
     progress: !values.isSet('no-progress') && !values.isSet('quiet'),
@@ -253,6 +256,14 @@ function parseGpu(values: LoadValues): boolean | null {
   const [wanted, unwanted] = [values.isSet('gpu'), values.isSet('no-gpu')];
   if (wanted && unwanted) throw contradiction('--gpu', '--no-gpu');
   return wanted ? true : unwanted ? false : null;
+}
+
+/** Its requests are read from the recording. */
+function parseRepro(values: LoadValues): string | null {
+  const folder = values.text('repro');
+  if (folder !== null && values.isSet('no-recording'))
+    throw contradiction('--repro', '--no-recording');
+  return folder;
 }
 
 /** How a result is judged and shown. */

@@ -73,6 +73,7 @@ const OPTIONS = {
   csv: { type: 'string' },
   junit: { type: 'string' },
   'request-log': { type: 'string' },
+  repro: { type: 'string' },
   'exit-zero': { type: 'boolean' },
   'no-progress': { type: 'boolean' },
 
@@ -118,6 +119,7 @@ export const loadUsage: Usage = {
       csv: 'file',
       junit: 'file',
       'request-log': 'file',
+      repro: 'folder',
       output: 'folder',
       'otlp-protocol': OTLP_PROTOCOLS,
       'genai-profile': GENAI_PROFILES,

@@ -70,7 +70,7 @@ export async function trafficSource(
     import('../../../recording/reader.ts'),
     import('./traffic.ts'),
   ]);
-  const traffic = trafficOf(await openRecording(resolve(cwd, path)), oracle, path);
+  const traffic = trafficOf(await openRecording(resolve(cwd, path)), oracle, { name: path });
   const { version } = await lookAtPython({ python, target: '', path: cwd, env: {} });
   return {
     language: 'python',

@@ -32,7 +32,14 @@ const PATHS: Readonly<Record<LoadApi, string>> = {
 };
 
 /** Throws a TraceError when the recording holds no requests. */
-export function trafficOf(view: RecordingView, oracle: Oracle, name: string): TrafficOrigin {
+export function trafficOf(
+  view: RecordingView,
+  oracle: Oracle,
+  {
+    name,
+    isWanted = () => true,
+  }: { readonly name: string; readonly isWanted?: (span: Span) => boolean },
+): TrafficOrigin {
   if (view.start.command === 'proxy') {
     const traffic = proxyTraffic(view, { oracle, most: MOST_REQUESTS });
     if (traffic.requests.length === 0) throw noRequests(name, 'none passed');
@@ -44,11 +51,7 @@ export function trafficOf(view: RecordingView, oracle: Oracle, name: string): Tr
   const api = APIS.find((one) => one === named);
   if (typeof url !== 'string' || api === undefined || typeof model !== 'string')
     throw noRequests(name, 'it is no recording of trace load or trace proxy');
-  const spans = view
-    .spans(requestSpanName(api, model))
-    .filter(({ attributes }) => attributes[LOAD_ATTR.warmup] !== true)
-    .toSorted((a, b) => a.from - b.from)
-    .slice(0, MOST_REQUESTS);
+  const spans = requestSpans(view).filter(isWanted).slice(0, MOST_REQUESTS);
   const [first] = spans;
   if (first === undefined) throw noRequests(name, 'no request was recorded as a span');
   const { base, path } = addressOf(url, api);
@@ -63,6 +66,17 @@ export function trafficOf(view: RecordingView, oracle: Oracle, name: string): Tr
       body: write(span, index),
     })),
   };
+}
+
+/** The requests of a recording of `trace load` but those of its warm-up, by when they were sent; none of another recording. */
+export function requestSpans(view: RecordingView): readonly Span[] {
+  const { api: named, model } = view.start.settings;
+  const api = APIS.find((one) => one === named);
+  if (api === undefined || typeof model !== 'string') return [];
+  return view
+    .spans(requestSpanName(api, model))
+    .filter(({ attributes }) => attributes[LOAD_ATTR.warmup] !== true)
+    .toSorted((a, b) => a.from - b.from);
 }
 
 function hasMark({ body }: TrafficRequest): boolean {
