@@ -11,6 +11,7 @@ export type CdpMethod =
   | 'HeapProfiler.getSamplingProfile'
   | 'HeapProfiler.startSampling'
   | 'HeapProfiler.stopSampling'
+  | 'HeapProfiler.takeHeapSnapshot'
   | 'NodeRuntime.notifyWhenWaitingForDisconnect'
   | 'Profiler.enable'
   | 'Profiler.setSamplingInterval'

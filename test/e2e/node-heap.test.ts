@@ -1,4 +1,6 @@
-import { join } from 'node:path';
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { dirname, join } from 'node:path';
 import { afterEach, describe, expect, it } from 'vitest';
 import { listeningSockets } from '../../src/platform/sockets.ts';
 import { nodes } from '../environments.ts';
@@ -39,6 +41,24 @@ describe.each(await nodes())('trace heap of Node $version', ({ path }) => {
 });
 
 describe('trace heap', () => {
+  it('writes a snapshot where it was asked to, after it has said how long that stops', async () => {
+    const { pid } = await growing(process.execPath, 'bounded');
+    const file = join(mkdtempSync(join(tmpdir(), 'tracewright-snapshot-')), 'a.heapsnapshot');
+    try {
+      const args = ['heap', String(pid), '--inspect', '--heap-snapshot', file];
+      const run = await runCli(args, { limitS: 90 });
+      expect(run.code, run.stderr).toBe(0);
+      expect(run.stderr).toMatch(/write down its whole heap: stops it for about \d/);
+      expect(JSON.parse(readFileSync(file, 'utf8'))).toHaveProperty('snapshot.meta');
+      const again = await runCli(args, { limitS: 90 });
+      expect(again.code).toBe(2);
+      expect(again.stderr).toContain('cannot be written (EEXIST)');
+      expect(listeningSockets(pid)).toEqual([]);
+    } finally {
+      rmSync(dirname(file), { recursive: true, force: true });
+    }
+  });
+
   it('does nothing to a Node process where it was not asked to, and says what would do', async () => {
     const { pid } = await growing(process.execPath);
     const closed = await heap(pid);

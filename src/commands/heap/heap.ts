@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { anchoredClock, takeAnchor } from '../../core/clock.ts';
-import { TraceError } from '../../core/errors.ts';
+import { TraceError, usageError } from '../../core/errors.ts';
 import { EXIT, type ExitCode } from '../../core/exit-code.ts';
 import { heapGrowth } from '../../core/heap-growth.ts';
 import type { HeapLook } from '../../core/heap-look.ts';
@@ -15,6 +15,7 @@ import type { Command, CommandContext } from '../command-line/command.ts';
 import { toolVersion } from '../version.ts';
 import { StopSignals } from '../watching/stop-signals.ts';
 import type { NodeTarget } from './open-node.ts';
+import { writeHeapSnapshot } from './snapshot.ts';
 import { type HeapOptions, heapUsage, parseHeapOptions } from './options.ts';
 import { type HeapLooker, openHeap } from './open.ts';
 import { sampleNodeHeap } from './node.ts';
@@ -26,6 +27,8 @@ async function run({ values, positionals, environment }: CommandContext): Promis
   const options = parseHeapOptions(values, positionals);
   const found = findTarget({ pid: options.pid });
   const runtime = detectRuntime(options.pid);
+  if (options.snapshot !== null && runtime.name !== 'node')
+    throw usageError(`pid ${options.pid} has no heap of V8's`, 'Leave --heap-snapshot away.');
   const info = targetInfo(found, runtime);
   const { stdout, env } = environment;
   const surface = decideSurface({
@@ -66,6 +69,8 @@ interface Watched {
 
 /** What is said of a Node process; null when it was stopped before. */
 async function ofNode(target: NodeTarget, { watch, how }: Watched): Promise<string | null> {
+  const { snapshot } = target.options;
+  if (snapshot !== null) return writeHeapSnapshot(target, snapshot);
   const result = await sampleNodeHeap(target, watch);
   if (result === null) return null;
   const { info, options, surface } = how;

@@ -15,6 +15,7 @@ const OPTIONS = {
   interval: { type: 'string', short: 'i' },
   inspect: { type: 'string' },
   'max-pause': { type: 'string' },
+  'heap-snapshot': { type: 'string' },
   top: { type: 'string' },
   format: { type: 'string', short: 'f' },
   json: { type: 'boolean' },
@@ -43,6 +44,10 @@ Options:
                          it at the end; what is done is listed first;
                          --inspect=force: also where it cannot be read whether
                          the application handles that signal
+      --heap-snapshot <file>
+                         instead of looking, write V8's whole heap there, for
+                         Chrome's DevTools: stops a Node process for seconds;
+                         how long is estimated first
       --max-pause <time> how long each look may stop a Node process (default
                          250ms); what it is likely to take is told before
       --top <n>          lines in each table (default 10)
@@ -76,7 +81,10 @@ export const heapUsage: Usage = {
   help,
   options: OPTIONS,
   bare: { inspect: 'open' },
-  completes: { argument: 'process', values: { pid: 'process', format: ['text', 'json'] } },
+  completes: {
+    argument: 'process',
+    values: { pid: 'process', 'heap-snapshot': 'file', format: ['text', 'json'] },
+  },
 };
 
 /** What was asked for. */
@@ -88,6 +96,8 @@ export interface HeapOptions {
   /** How long one look may hold a Node process; null for the collector's own limit. */
   readonly maxPause: Seconds | null;
   readonly quiet: boolean;
+  /** Write V8's heap to this file; null: look how it grows. */
+  readonly snapshot: string | null;
   readonly rows: number;
   readonly format: ReturnType<typeof chooseFormat>;
 }
@@ -111,6 +121,10 @@ export function parseHeapOptions(
     );
   const { interval, inspect, top } = values;
   const maxPause = values['max-pause'];
+  const snapshot = values['heap-snapshot'];
+  const format = chooseFormat(values);
+  if (typeof snapshot === 'string' && format === 'json')
+    throw usageError('--heap-snapshot prints no document', 'Leave --json away.');
   return {
     pid,
     interval:
@@ -127,6 +141,7 @@ export function parseHeapOptions(
       typeof top === 'string'
         ? parseCount(top, { flag: '--top', least: 1, most: MOST_ROWS })
         : DEFAULT_ROWS,
-    format: chooseFormat(values),
+    snapshot: typeof snapshot === 'string' ? snapshot : null,
+    format,
   };
 }
