@@ -10,6 +10,7 @@ const NAME_KEYS = 64;
 const NAME = /^[A-Za-z_][A-Za-z0-9_.-]{0,39}$/;
 /** Longer ways are cut in the middle. */
 const STEPS_LIMIT = 24;
+const NAMELESS = '.<field>';
 /** `PyDescr_COMMON` (name) and `PyMemberDescrObject.d_member`; in `PyMemberDef` the offset. */
 const MEMBER = { name: 32, member: 40, offset: 16 } as const;
 const TYPE_DICT_LIMIT = 512;
@@ -111,6 +112,9 @@ export class HeapPaths {
     if (type === null || !type.isHeapType || type.form === 'module' || type.form === 'type')
       return null;
     const rest = steps.slice(at).map((step, i) => this.#step(step, steps[at + i - 1]));
+    // What C code has without a name says less than the way to it.
+    const [named] = rest;
+    if (named === NAMELESS) return null;
     const module = this.moduleOf(type);
     return {
       name: `${this.nameOf(type)}${rest.join('')}`,
@@ -178,7 +182,7 @@ export class HeapPaths {
       if (name !== null) return `.${name}`;
       type = type.base === 0 ? null : this.#objects.types.at(type.base);
     }
-    return '.<field>';
+    return NAMELESS;
   }
 
   #slotName(type: HeapType, offset: number): string | null {
