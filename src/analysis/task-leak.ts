@@ -58,7 +58,7 @@ function findingOf(view: RecordingView, growth: Growth): Omit<Finding, 'id'> {
   if (first === undefined || last === undefined || first === last)
     return inconclusiveFinding(view, growth, {
       why: 'whose they are could not be seen',
-      remedy: 'Watch longer: what the tasks do is read near the start and at the end.',
+      remedy: 'Watch longer: what the tasks do is read once some have come, and at the end.',
     });
   const { grown, owner } = ownerOf(first.groups, last.groups);
   if (grown < rise * SEEN_SHARE)
