@@ -27,7 +27,7 @@ const heap = (pid: number, ...more: readonly string[]): ReturnType<typeof runCli
 describe.each(await nodes())('trace heap of Node $version', ({ path }) => {
   it('names the place that allocates what stays, none in a twin that is full, and leaves no inspector', async () => {
     const [leak, twin] = [await growing(path), await growing(path, 'bounded')];
-    const args = ['--interval', '2s', '--inspect', '--json'];
+    const args = ['--interval', '3s', '--inspect', '--json'];
     const [found, healthy] = await Promise.all([heap(leak.pid, ...args), heap(twin.pid, ...args)]);
     expect([found.code, healthy.code], found.stderr + healthy.stderr).toEqual([0, 0]);
     expect(JSON.parse(found.stdout)).toMatchObject({
