@@ -62,12 +62,12 @@ export class LookSchedule {
     return rise >= LEAST_RISE && rise >= this.#lastBytes * LEAST_RATIO;
   }
 
-  /** A look was taken, which took so long. */
-  looked(at: Seconds, bytes: Bytes, duration: Seconds): void {
+  /** A look was taken, which took so much CPU time. */
+  looked(at: Seconds, bytes: Bytes, cpu: Seconds): void {
     this.#looks++;
     this.#lastBytes = bytes;
     const rest = this.#looks === 2 ? THIRD_AFTER : EVERY;
-    this.#notBefore = at + (this.#looks === 1 ? PAIR_AFTER : Math.max(rest, duration / CPU_SHARE));
+    this.#notBefore = at + (this.#looks === 1 ? PAIR_AFTER : Math.max(rest, cpu / CPU_SHARE));
   }
 }
 
@@ -94,10 +94,12 @@ export class PythonHeapWatch implements Collector<ProcessTarget> {
         if (bytes === null || !schedule.isDue(clock.mono(), bytes)) continue;
         reader ??= opened(pid);
         if (reader === null) return;
-        const from = clock.mono();
+        const from = process.cpuUsage();
         const look = await lookInSteps(new PythonHeap(reader, clock), signal);
         if (signal.aborted) return;
-        schedule.looked(clock.mono(), bytes, clock.mono() - from);
+        const { user, system } = process.cpuUsage(from);
+        // Of a core, not of the clock: what it waited for a crowded machine was no burden.
+        schedule.looked(clock.mono(), bytes, (user + system) / 1e6);
         yield look === null
           ? unreadable(clock.now())
           : { kind: 'snapshot', at: look.at, of: SNAPSHOT.heap, body: heapSnapshot(pid, look) };
