@@ -4,7 +4,7 @@ import { type Pin, parsePin } from '../../../../repro/environments/pins.ts';
 import { parseOracle } from '../../../../repro/generate/oracle.ts';
 import type { Oracle } from '../../../../repro/parameters/parameters.ts';
 import type { OptionValues } from '../../command-line/command.ts';
-import { parseCount, parseDuration } from '../../command-line/parse.ts';
+import { parseChoice, parseCount, parseDuration } from '../../command-line/parse.ts';
 
 /** `trace repro new`, decided. */
 export interface NewOptions {
@@ -26,6 +26,8 @@ export interface NewOptions {
   readonly packages: readonly Pin[];
   readonly python: string;
   readonly node: string;
+  /** Of a script that sends requests. */
+  readonly language: 'python' | 'node';
   readonly output: string;
 }
 
@@ -82,8 +84,16 @@ export function parseNewOptions(values: OptionValues, positionals: readonly stri
     ),
     python: text('python') ?? 'python3',
     node: text('node') ?? 'node',
+    language: languageOfTraffic(text('language'), call),
     output: text('output') ?? `repro-${nameOf(call)}`,
   };
+}
+
+/** A function has a language of its own. */
+function languageOfTraffic(text: string | null, call: string | null): 'python' | 'node' {
+  if (text !== null && call !== null)
+    throw usageError('--language is for --traffic', 'A function is called in its own language.');
+  return text === null ? 'python' : parseChoice(text, ['python', 'node'], '--language');
 }
 
 function nameOf(call: string | null): string {

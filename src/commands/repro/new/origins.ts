@@ -2,7 +2,7 @@ import { resolve } from 'node:path';
 import { usageError } from '../../../core/errors.ts';
 import { environmentWith } from '../../../../repro/environments/environment.ts';
 import { findCall, languageOf } from '../../../../repro/generate/from-call.ts';
-import { lookAtPython } from '../../../../repro/generate/look.ts';
+import { lookAtNode, lookAtPython } from '../../../../repro/generate/look.ts';
 import type {
   Oracle,
   OracleKind,
@@ -54,12 +54,12 @@ export async function callOrigin(
 /** What cannot be seen from outside of a server by its answers. */
 const NOT_OF_TRAFFIC: readonly OracleKind[] = ['growth', 'lost-update', 'script'];
 
-/** Requests that are sent again, by a script in Python. Rejects with a TraceError when there are none. */
+/** Requests that are sent again, by a script in Python or for Node. Rejects with a TraceError when there are none. */
 export async function trafficSource(
   options: NewOptions & { readonly oracle: Oracle },
   { cwd }: Environment,
 ): Promise<Origin> {
-  const { oracle, python } = options;
+  const { oracle, python, node, language } = options;
   if (NOT_OF_TRAFFIC.includes(oracle.kind))
     throw usageError(
       `the oracle ${oracle.kind} needs a function: answers do not show it`,
@@ -71,14 +71,18 @@ export async function trafficSource(
     import('./traffic.ts'),
   ]);
   const traffic = trafficOf(await openRecording(resolve(cwd, path)), oracle, { name: path });
-  const { version } = await lookAtPython({ python, target: '', path: cwd, env: {} });
+  const from = { target: '', path: cwd, env: {} };
+  const { version } =
+    language === 'python'
+      ? await lookAtPython({ python, ...from })
+      : await lookAtNode({ node, ...from });
   return {
-    language: 'python',
+    language,
     origin: 'traffic',
     traffic,
     oracle,
     packages: {},
-    runtime: { name: 'python', version },
+    runtime: { name: language, version },
     copies: [],
   };
 }

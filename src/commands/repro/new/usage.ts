@@ -4,6 +4,7 @@ const OPTIONS = {
   call: { type: 'string' },
   traffic: { type: 'string' },
   'args-file': { type: 'string' },
+  language: { type: 'string' },
   setup: { type: 'string' },
   oracle: { type: 'string' },
   attempts: { type: 'string' },
@@ -36,6 +37,8 @@ What is attempted:
       --traffic <recording> the requests of a run of trace load or trace proxy,
                             at their times; bodies where trace proxy kept them,
                             else made-up ones of the same length
+      --language <name>     of a script that sends requests: python (default) or
+                            node
       --setup <target>      called once before; what it returns is the first
                             argument of each call
 
@@ -88,6 +91,12 @@ export const reproNewUsage: Usage = {
   options: OPTIONS,
   completes: {
     argument: 'folder',
-    values: { 'args-file': 'file', output: 'folder', python: 'file', node: 'file' },
+    values: {
+      language: ['python', 'node'],
+      'args-file': 'file',
+      output: 'folder',
+      python: 'file',
+      node: 'file',
+    },
   },
 };
