@@ -18,6 +18,7 @@ const STARTED = ['python', 'vllm', 'npm'] as const;
 beforeAll(async () => {
   server = await startLoadServer();
   mkdirSync(programs);
+  writeProgram();
   for (const name of STARTED)
     writeFileSync(join(programs, name), '#!/bin/sh\necho "$0 $*"; sleep 1\n', { mode: 0o755 });
   const message = { role: 'user', content: 'Why is the sky blue?' };
@@ -49,7 +50,9 @@ function deadPid(): string {
 /** What an example of a verb may end with here, where neither its process nor its recording exists. */
 function expectedCodes(name: string | undefined, args: readonly string[]): readonly number[] {
   const namesProcess = args.some((arg) => /^\d{4,}$/.test(arg));
-  if (name === 'show' || name === 'heap' || name === 'profile') return [3];
+  if (name === 'show' || name === 'heap' || name === 'profile' || name === 'hypotheses') return [3];
+  // A folder is written; whatever runs one that somebody has finds none here. What follows `--` runs.
+  if (name === 'repro') return args.includes('--') ? [0, 1] : args[0] === 'new' ? [0] : [3];
   if (name === 'attach') return args.length === 0 ? [0] : [3];
   if (name === 'tasks') return [3];
   if (name === 'doctor' || name === 'cleanup') return namesProcess ? [3] : [0];
@@ -64,10 +67,15 @@ function expectedCodes(name: string | undefined, args: readonly string[]): reado
 function adapted(name: string | undefined, args: readonly string[]): readonly string[] {
   const pid = deadPid();
   const given = args.map((word) =>
-    /^\d{4,}$/.test(word) && args[args.indexOf(word) - 1] !== '--isl'
+    /^\d{4,}$/.test(word) && !['--isl', '-r'].includes(args[args.indexOf(word) - 1] ?? '')
       ? pid
       : word.replace('uvicorn app:main', `no such program ${pid}`),
   );
+  if (name === 'repro') return adaptedRepro(given);
+  if (name === 'proxy') {
+    const target = given.map((word) => word.replace(/^http:..127.0.0.1:8000/, server.url));
+    return [...target, '--port', '0', '-d', '1s'];
+  }
   if (name === 'run')
     return given.map((word) => word.replace(/^http:..127.0.0.1:8000/, server.url));
   if (name !== 'load' || args.includes('--dry-run')) return given;
@@ -75,6 +83,30 @@ function adapted(name: string | undefined, args: readonly string[]): readonly st
     word.replace(/^(?:http:\/\/)?(?:127\.0\.0\.1|10\.0\.0\.5):8000/, server.url),
   );
   return args[0] === 'merge' ? here : [...here, ...SHORT];
+}
+
+let written = 0;
+
+/** Folders of their own, no environment that would have to be installed, an interpreter that is one, and few schedules. */
+function adaptedRepro(args: readonly string[]): readonly string[] {
+  const output = args.indexOf('-o') + 1;
+  return args
+    .map((word, i) => (output > 0 && i === output ? `${word}-${written++}` : word))
+    .filter((word, i) => word !== '--package' && args[i - 1] !== '--package')
+    .map((word) => (word === 'python' ? 'python3' : word === '1000' ? '3' : word));
+}
+
+/** What the examples of `trace repro` call. */
+function writeProgram(): void {
+  mkdirSync(join(folder, 'app'));
+  writeFileSync(join(folder, 'app', '__init__.py'), 'async def use(mark):\n    return mark\n');
+  const account =
+    'value = 0\n\n\ndef deposit():\n    global value\n    value += 1\n\n\ndef total():\n    return value\n';
+  writeFileSync(join(folder, 'app', 'account.py'), account);
+  writeFileSync(join(folder, 'nonces.json'), '[["{nonce}"]]');
+  const transfer =
+    'import asyncio\n\n\nasync def main():\n    await asyncio.sleep(0)\n    await asyncio.sleep(0)\n\n\nasyncio.run(main())\n';
+  writeFileSync(join(folder, 'transfer.py'), transfer);
 }
 
 describe('the examples of the documents', () => {
