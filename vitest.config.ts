@@ -59,6 +59,7 @@ const PROGRAMS = [
     'permissions',
     'profile',
     'restarts',
+    'repro-schedules',
     'run',
     'standalone',
     'trees',

@@ -16,7 +16,7 @@ const PATIENCE = { timeout: 300_000 };
 const TWIN_SCHEDULES = 24;
 
 const setting = { clock: 'virtual', threads: false, include: [] } as const;
-const [python = { path: 'python3', version: '' }] = interpreters();
+const python = interpreters()[0] ?? { path: 'python3', version: '' };
 
 function programOf(name: string, args: readonly string[] = [], interpreter = python.path): Program {
   return { language: 'python', interpreter, flags: [], argv: [name, ...args], cwd: RACES, env: {} };
