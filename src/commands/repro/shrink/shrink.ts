@@ -1,3 +1,4 @@
+import { resolve } from 'node:path';
 import { accessesAround } from '../../../../repro/schedules/between.ts';
 import { delaysOf } from '../../../../repro/schedules/course.ts';
 import { undisturbed } from '../../../../repro/schedules/explore.ts';
@@ -11,6 +12,8 @@ import { parseDecimal, parseDuration } from '../../command-line/parse.ts';
 import { StopSignals } from '../../watching/stop-signals.ts';
 import { chooseProgram, countOf, limitOf, openRunner, textOf } from '../explore/options.ts';
 import { givenSchedule, scheduleFor } from '../replay/replay.ts';
+import { shrinkFolder } from './folder.ts';
+import { stopCode } from './stop-code.ts';
 import { budgetText, shrunkText } from './text.ts';
 import { reproShrinkUsage } from './usage.ts';
 
@@ -35,6 +38,9 @@ function limitsOf(values: OptionValues): { keep: Ratio; trials: number; time: nu
 async function run(context: CommandContext): Promise<ExitCode> {
   const { values, environment } = context;
   const limits = limitsOf(values);
+  const [folder] = context.positionals;
+  if (textOf(values, 'schedule') === undefined && folder !== undefined)
+    return shrinkFolder(context, { folder: resolve(environment.cwd, folder), limits });
   const given = givenSchedule(values);
   const program = await chooseProgram(context);
   const schedule = scheduleFor(program, given);
@@ -73,11 +79,6 @@ async function run(context: CommandContext): Promise<ExitCode> {
     signals.close();
     await runner.close();
   }
-}
-
-function stopCode({ received }: StopSignals): ExitCode | null {
-  if (received === null) return null;
-  return received === 'SIGINT' ? EXIT.interrupted : EXIT.terminated;
 }
 
 /** A schedule with its waits written out: of one that draws them, those that a run drew. */

@@ -2,6 +2,7 @@ import { COMMON_OPTIONS, type OptionTable, type Usage } from '../../command-line
 
 const OPTIONS = {
   schedule: { type: 'string' },
+  write: { type: 'boolean' },
   'keep-rate': { type: 'string' },
   trials: { type: 'string' },
   time: { type: 'string' },
@@ -14,10 +15,15 @@ const OPTIONS = {
 const help = `trace repro shrink - the smallest case that still fails
 
 Usage:
+  trace repro shrink <dir> [options]
   trace repro shrink --schedule <schedule> <dir> [options]
   trace repro shrink --schedule <schedule> [options] -- <command>
 
-Leaves out waits of a schedule, by delta debugging and then one by one, and
+Without a schedule: makes attempts, concurrency, argument lists, requests, their
+bodies and offsets fewer, by fresh trials with a seed each, and writes
+parameters.small.json into <dir>, or parameters.json itself with --write.
+
+With one: leaves out waits of the schedule, by delta debugging and then one by one, and
 makes those that are left shorter, until every one is needed. The last line
 names the place.
 
@@ -26,6 +32,7 @@ the rate to keep. The budget is printed and kept; the result is run again.
 
 Options:
       --schedule <text>     py1.… or nd1.…, as trace repro explore prints it
+      --write               replace parameters.json of <dir>
       --keep-rate <rate>    how often a case has to fail (default 0.5)
       --trials <n>          runs at most (default 1000)
       --time <duration>     and no longer than this (default 10m)
@@ -46,6 +53,7 @@ Exit codes:
   130  interrupted; the smallest case until then is printed
 
 Examples:
+  trace repro shrink lost --keep-rate 0.8
   trace repro shrink --schedule py1.q1bKTFGyMqoFAA lost
   trace repro shrink --schedule py1.q1bKTFGyMqoFAA -- python app.py
 
