@@ -89,9 +89,8 @@ describe('trace repro explore, replay and shrink', () => {
     const explored = await repro('explore', 'lost', ...named);
     expect(explored.code, explored.stdout).toBe(1);
     expect(explored.stdout).toMatch(/Errors: [1-5] \/ 5/);
-    const replayed = await repro(
-      ...['replay', 'lost', '--schedule', scheduleIn(explored), '--runs', '2', ...named],
-    );
+    const twice = ['--schedule', scheduleIn(explored), '--runs', '2', ...named];
+    const replayed = await repro('replay', 'lost', ...twice);
     expect(replayed.stdout).toContain('repeated: fails 2 of 2');
   });
 
