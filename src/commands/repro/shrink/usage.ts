@@ -23,9 +23,9 @@ Without a schedule: makes attempts, concurrency, argument lists, requests, their
 bodies and offsets fewer, by fresh trials with a seed each, and writes
 parameters.small.json into <dir>, or parameters.json itself with --write.
 
-With one: leaves out waits of the schedule, by delta debugging and then one by one, and
-makes those that are left shorter, until every one is needed. The last line
-names the place.
+With one: leaves out waits of the schedule, by delta debugging and then one by
+one, and makes those that are left shorter, until every one is needed. The last
+line names the place.
 
 Each candidate is run until a sequential test says whether it still fails at
 the rate to keep. The budget is printed and kept; the result is run again.
