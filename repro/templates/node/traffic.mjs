@@ -155,7 +155,9 @@ function said(answer) {
 async function checkExceptions() {
   const attempts = makeAttempts();
   await sendAll(attempts);
-  return attempts.filter(({ error }) => error !== null).map((one) => `${one}: ${one.error}`);
+  return attempts
+    .filter(({ error }) => error !== null)
+    .map((one) => `${String(one)}: ${one.error}`);
 }
 
 // endregion
@@ -206,7 +208,7 @@ async function checkProgress() {
   const attempts = makeAttempts();
   await sendAll(attempts);
   const late = attempts.filter(({ status }) => status === null);
-  return late.map((one) => `${one}: no answer within ${TIMEOUT_MS / 1000} s`);
+  return late.map((one) => `${String(one)}: no answer within ${TIMEOUT_MS / 1000} s`);
 }
 
 // endregion
