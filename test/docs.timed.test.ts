@@ -67,7 +67,8 @@ function expectedCodes(name: string | undefined, args: readonly string[]): reado
 function adapted(name: string | undefined, args: readonly string[]): readonly string[] {
   const pid = deadPid();
   const given = args.map((word) =>
-    /^\d{4,}$/.test(word) && !['--isl', '-r', '--schedules'].includes(args[args.indexOf(word) - 1] ?? '')
+    /^\d{4,}$/.test(word) &&
+    !['--isl', '-r', '--schedules'].includes(args[args.indexOf(word) - 1] ?? '')
       ? pid
       : word.replace('uvicorn app:main', `no such program ${pid}`),
   );
