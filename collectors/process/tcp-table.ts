@@ -27,6 +27,8 @@ const STATES: readonly string[] = [
   'syn_received',
 ];
 const LISTEN = 'listen';
+/** As the kernel prints it. */
+const TIME_WAIT = '06 ';
 /** 28,000 rows of 150 bytes; a machine with more would cost more than 30 ms a reading. */
 const LARGEST_TABLE = 4 * 2 ** 20;
 /** The kernel fills one page a call at most (seq_file). One buffer for all: large ones made anew set off garbage collections. */
@@ -119,6 +121,7 @@ export function parseTcpTables(tables: readonly string[]): ReadonlyMap<number, T
 }
 
 function parseRow(line: string): readonly Row[] {
+  if (isTimeWait(line)) return [];
   const columns = line.trim().split(/\s+/, 10);
   const inode = Number(columns[9]);
   const state = STATES[Number.parseInt(columns[3] ?? '', 16)];
@@ -127,6 +130,17 @@ function parseRow(line: string): readonly Row[] {
   // A socket without inode belongs to nobody any more (TIME_WAIT).
   if (!(inode > 0) || state === undefined || localPort === undefined) return [];
   return [{ inode, state, localPort, remote }];
+}
+
+/**
+ * `   7: 0100007F:1F90 0100007F:A3C4 06 …`. A server that closes each connection has thousands of these for a minute, which nobody owns: telling
+ * them by the place of the state costs a tenth of taking the line apart.
+ */
+function isTimeWait(line: string): boolean {
+  const local = line.indexOf(': ') + 2;
+  const remote = line.indexOf(' ', local) + 1;
+  const state = line.indexOf(' ', remote) + 1;
+  return local > 1 && remote > 0 && line.startsWith(TIME_WAIT, state);
 }
 
 /** The port of a caller means nothing and is left out. On loopback, where both ends may be, a port that somebody listens on was called. */
