@@ -127,7 +127,12 @@ export class ProcessSampler {
       if (open !== null) this.#keep(open);
     }
     if (gone)
-      this.#gaps.push({ from: at, to: at, reason: 'target-gone', detail: 'the process ended' });
+      this.#gaps.push({
+        from: at,
+        to: at,
+        reason: 'target-gone',
+        detail: `pid ${this.plan.pid} ended`,
+      });
     const seconds = this.#drainSeconds(at);
     return this.#takeBatch(at, isStopped ? [] : seconds);
   }
