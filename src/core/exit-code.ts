@@ -28,6 +28,11 @@ export function commandCode(code: number): CommandCode {
   return code as CommandCode;
 }
 
+/** What a run that a signal stopped ends with, after its partial results. SIGHUP counts as SIGTERM. */
+export function exitCodeOfStop(signal: 'SIGINT' | 'SIGTERM'): ExitCode {
+  return signal === 'SIGINT' ? EXIT.interrupted : EXIT.terminated;
+}
+
 /** Highest first: when several hold, the earliest in this list is the exit code. */
 const PRECEDENCE: readonly ExitCode[] = [70, 2, 143, 130, 6, 3, 4, 5, 1, 0];
 

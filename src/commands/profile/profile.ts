@@ -1,6 +1,6 @@
 import { anchoredClock, takeAnchor } from '../../core/clock.ts';
 import { TraceError } from '../../core/errors.ts';
-import { EXIT, type ExitCode } from '../../core/exit-code.ts';
+import { EXIT, type ExitCode, exitCodeOfStop } from '../../core/exit-code.ts';
 import type { Seconds } from '../../core/types.ts';
 import type { ProfileReport } from '../../report/profile/report.ts';
 import { formatSeconds } from '../../report/format.ts';
@@ -31,7 +31,7 @@ async function run({ values, positionals, environment }: CommandContext): Promis
     if (report.reason === 'target-gone' && report.quality.rounds === 0) throw endedAtOnce();
     await writeProfile(report, options, environment);
     if (stops.received === null) return EXIT.ok;
-    return stops.received === 'SIGINT' ? EXIT.interrupted : EXIT.terminated;
+    return exitCodeOfStop(stops.received);
   } finally {
     stops.close();
   }

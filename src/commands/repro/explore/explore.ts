@@ -5,7 +5,7 @@ import {
   replay,
   type Replay,
 } from '../../../../repro/schedules/explore.ts';
-import { EXIT, type ExitCode } from '../../../core/exit-code.ts';
+import { EXIT, type ExitCode, exitCodeOfStop } from '../../../core/exit-code.ts';
 import type { Command, CommandContext } from '../../command-line/command.ts';
 import { StopSignals } from '../../watching/stop-signals.ts';
 import { chooseProgram, openRunner, parseExploreOptions } from './options.ts';
@@ -66,7 +66,7 @@ function sourceOf({ positionals, command }: CommandContext): { readonly named: r
 }
 
 function exitCodeOf(found: Exploration, signal: 'SIGINT' | 'SIGTERM' | null): ExitCode {
-  if (signal !== null) return signal === 'SIGINT' ? EXIT.interrupted : EXIT.terminated;
+  if (signal !== null) return exitCodeOfStop(signal);
   if (found.outcome === 'invalid') return EXIT.invalid;
   return found.outcome === 'found' ? EXIT.finding : EXIT.ok;
 }

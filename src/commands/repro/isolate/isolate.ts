@@ -2,7 +2,7 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { usageError } from '../../../core/errors.ts';
-import { EXIT, type ExitCode } from '../../../core/exit-code.ts';
+import { EXIT, type ExitCode, exitCodeOfStop } from '../../../core/exit-code.ts';
 import { ownProgram, reproFile } from '../../../platform/standalone.ts';
 import { compare, conclusions } from '../../../../repro/isolate/conclude.ts';
 import { FAULTS, type FaultyLink, openFaultyLink } from '../../../../repro/isolate/faulty-link.ts';
@@ -82,7 +82,7 @@ function trialEnvironment(values: CommandContext['values']): TrialEnvironment {
 
 function withSignal(code: ExitCode, signals: StopSignals): ExitCode {
   if (signals.received === null) return code;
-  return signals.received === 'SIGINT' ? EXIT.interrupted : EXIT.terminated;
+  return exitCodeOfStop(signals.received);
 }
 
 async function openLinks(

@@ -3,7 +3,7 @@ import { replay, undisturbed } from '../../../../repro/schedules/explore.ts';
 import type { Program } from '../../../../repro/schedules/program.ts';
 import { readSchedule, type Schedule } from '../../../../repro/schedules/schedule.ts';
 import { usageError } from '../../../core/errors.ts';
-import { EXIT, type ExitCode } from '../../../core/exit-code.ts';
+import { EXIT, type ExitCode, exitCodeOfStop } from '../../../core/exit-code.ts';
 import type { Command, CommandContext, OptionValues } from '../../command-line/command.ts';
 import { StopSignals } from '../../watching/stop-signals.ts';
 import { chooseProgram, countOf, limitOf, openRunner, textOf } from '../explore/options.ts';
@@ -52,8 +52,7 @@ async function run(context: CommandContext): Promise<ExitCode> {
     });
     const lines = [`it ${describeCourseEnd(repeated.first)}`, ...replayLines(repeated)];
     environment.stdout.write(`${lines.join('\n')}\n`);
-    if (signals.received !== null)
-      return signals.received === 'SIGINT' ? EXIT.interrupted : EXIT.terminated;
+    if (signals.received !== null) return exitCodeOfStop(signals.received);
     return repeated.failing > 0 ? EXIT.finding : EXIT.ok;
   } finally {
     signals.close();

@@ -2,7 +2,7 @@ import { writeFile } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
 import { monotonicNow } from '../../../core/clock.ts';
 import { errorCode, TraceError } from '../../../core/errors.ts';
-import { EXIT, type ExitCode } from '../../../core/exit-code.ts';
+import { EXIT, type ExitCode, exitCodeOfStop } from '../../../core/exit-code.ts';
 import { exactUpperBound } from '../../../core/proportions.ts';
 import type { Verdict } from '../../../core/verdict.ts';
 import type { ReproParameters } from '../../../../repro/parameters/parameters.ts';
@@ -32,13 +32,12 @@ async function run({ values, positionals, environment }: CommandContext): Promis
   try {
     const arms = await makeArms(parameters, { options, environment, abort: abort.signal });
     const outcome = await tryAndJudge({ options, folder, parameters, environment, arms, abort });
-    if (signals.received !== null)
-      return signals.received === 'SIGINT' ? EXIT.interrupted : EXIT.terminated;
+    if (signals.received !== null) return exitCodeOfStop(signals.received);
     return outcome;
   } catch (error) {
     // Installing was cut off: not the registry's fault.
     if (signals.received === null || !(error instanceof TraceError)) throw error;
-    return signals.received === 'SIGINT' ? EXIT.interrupted : EXIT.terminated;
+    return exitCodeOfStop(signals.received);
   } finally {
     signals.close();
   }
