@@ -2,8 +2,8 @@ import { fisherExact } from '../../src/core/fisher.ts';
 import type { Ratio } from '../../src/core/types.ts';
 import type { TrialTally } from '../../src/core/verdict.ts';
 import { tallyOf } from '../run/tally.ts';
-import type { SettingTrials } from './rounds.ts';
-import { AS_GIVEN } from './setting.ts';
+import type { ArmTrials } from '../run/rounds.ts';
+import { AS_GIVEN, type Setting } from './setting.ts';
 
 /** Below this, after Holm's correction for how many comparisons are made, two rates differ. */
 const LEVEL: Ratio = 0.05;
@@ -26,10 +26,10 @@ export interface Comparison {
 
 /** How each setting compares with the first, which is the reproduction as given. */
 export function compare(
-  settings: readonly SettingTrials[],
+  settings: readonly ArmTrials<Setting>[],
   stoppedEarly: boolean,
 ): readonly Comparison[] {
-  const rows = settings.map(({ setting, trials }) => ({
+  const rows = settings.map(({ arm: setting, trials }) => ({
     factor: setting.factor,
     value: setting.value,
     tally: tallyOf(setting.value === '' ? setting.factor : setting.value, trials, stoppedEarly),

@@ -1,6 +1,6 @@
 import { usageError } from '../../src/core/errors.ts';
 import type { Json, ReproParameters } from '../parameters/parameters.ts';
-import type { TrialEnvironment } from '../trials/run-trial.ts';
+import { interpreterOf, scriptCommand, type TrialEnvironment } from '../trials/run-trial.ts';
 import { AS_GIVEN, type Setting } from './setting.ts';
 
 /** From what is asked to settings, each with one thing changed. */
@@ -134,7 +134,7 @@ function patchedCommand(
       `functions can be serialised or mocked in Python only, and this reproduction is in ${language}`,
       'Take the lock, or the stub, into the function that the reproduction calls.',
     );
-  return [environment.python ?? 'python3', patched, JSON.stringify(spec), script];
+  return [interpreterOf(language, environment), patched, JSON.stringify(spec), script];
 }
 
 function observed(
@@ -142,13 +142,10 @@ function observed(
   observer: readonly string[],
   { parameters, environment }: Base,
 ): Setting {
-  const { language, script } = parameters;
-  const own = { python: 'python3', node: 'node', shell: 'sh' }[language];
-  const program = language === 'shell' ? own : (environment[language] ?? own);
   return {
     ...given,
     factor: 'observed',
     value: 'by trace run',
-    command: [...observer, program, script],
+    command: [...observer, ...scriptCommand(parameters, environment)],
   };
 }

@@ -69,10 +69,16 @@ const INTERPRETER: Readonly<Record<Language, string>> = {
   shell: 'sh',
 };
 
-function scriptCommand(
+/** The program that runs scripts of a language: the environment's, or else that of the PATH. */
+export function interpreterOf(language: Language, environment: TrialEnvironment): string {
+  const chosen = language === 'shell' ? undefined : environment[language];
+  return chosen ?? INTERPRETER[language];
+}
+
+/** What runs the script of a folder, in the folder. */
+export function scriptCommand(
   { language, script }: ReproParameters,
   environment: TrialEnvironment,
 ): readonly string[] {
-  const chosen = language === 'shell' ? undefined : environment[language];
-  return [chosen ?? INTERPRETER[language], script];
+  return [interpreterOf(language, environment), script];
 }

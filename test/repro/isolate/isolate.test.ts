@@ -256,7 +256,7 @@ describe('the comparison of rates', () => {
     }));
   const of = (...rows: readonly (readonly [string, ReturnType<typeof trials>])[]) =>
     compare(
-      rows.map(([factor, some]) => ({ setting: setting(factor), trials: some })),
+      rows.map(([factor, some]) => ({ arm: setting(factor), trials: some })),
       false,
     ).map(({ effect }) => effect);
 
@@ -284,7 +284,7 @@ describe('the comparison of rates', () => {
 
   it('says nothing where nothing ran', () => {
     expect(
-      conclusions(compare([{ setting: setting('as given'), trials: trials(0, 0, 3) }], false)),
+      conclusions(compare([{ arm: setting('as given'), trials: trials(0, 0, 3) }], false)),
     ).toEqual(['No trial could run as given: nothing follows.']);
   });
 });

@@ -4,12 +4,14 @@ import type { CourseRunner } from '../../../../repro/schedules/course.ts';
 import type { ExploreOptions } from '../../../../repro/schedules/explore.ts';
 import { type Program, programOf } from '../../../../repro/schedules/program.ts';
 import { STRATEGY_NAMES } from '../../../../repro/schedules/strategies.ts';
+import { interpreterOf } from '../../../../repro/trials/run-trial.ts';
 import { usageError } from '../../../core/errors.ts';
 import { printable } from '../../../core/text.ts';
 import type { Seconds } from '../../../core/types.ts';
 import type { CommandContext, OptionValues } from '../../command-line/command.ts';
 import { parseChoice, parseCount, parseDuration } from '../../command-line/parse.ts';
 import { LARGEST_SEED } from '../new/options.ts';
+import { parseTrialChoice, trialEnvironment } from '../trial-environment.ts';
 
 const SCHEDULES = 200;
 const MOST_SCHEDULES = 1_000_000;
@@ -89,8 +91,15 @@ export async function chooseProgram({
   environment,
 }: CommandContext): Promise<Program> {
   const [named, ...others] = positionals;
-  if (command.length > 0 && named === undefined)
+  if (command.length > 0 && named === undefined) {
+    if (values['package'] !== undefined || values['env'] !== undefined) {
+      throw usageError(
+        '--package and --env are for a folder',
+        'A command brings its own interpreter and variables.',
+      );
+    }
     return programOf(command, { cwd: environment.cwd, env: environment.env });
+  }
   if (command.length > 0 || named === undefined || others.length > 0) {
     throw usageError(
       'one folder, or one command behind --',
@@ -98,6 +107,7 @@ export async function chooseProgram({
     );
   }
   const folder = resolve(environment.cwd, named);
+  const choice = parseTrialChoice(values);
   const { language, script, seed } = await readParameters(folder);
   if (language === 'shell') {
     throw usageError(
@@ -105,8 +115,9 @@ export async function chooseProgram({
       'Explore the server that it talks to: trace repro explore -- python server_test.py',
     );
   }
-  const interpreter = textOf(values, language) ?? (language === 'python' ? 'python3' : 'node');
-  const env = { REPRO_SEED: String(seed) };
+  const trials = await trialEnvironment(choice, { language, environment });
+  const interpreter = interpreterOf(language, trials);
+  const env = { ...trials.env, REPRO_SEED: String(seed) };
   return { language, interpreter, flags: [], argv: [script], cwd: folder, env };
 }
 

@@ -1,4 +1,5 @@
 import { COMMON_OPTIONS, type OptionTable, type Usage } from '../../command-line/command.ts';
+import { TRIAL_OPTIONS } from '../trial-environment.ts';
 
 const OPTIONS = {
   schedules: { type: 'string' },
@@ -11,8 +12,7 @@ const OPTIONS = {
   'real-clock': { type: 'boolean' },
   include: { type: 'string', multiple: true },
   timeout: { type: 'string' },
-  python: { type: 'string' },
-  node: { type: 'string' },
+  ...TRIAL_OPTIONS,
   ...COMMON_OPTIONS,
 } as const satisfies OptionTable;
 
@@ -43,6 +43,9 @@ Options:
       --real-clock         sleeps take their time (default: no time; Python)
       --include <package>  explore an installed package as well; repeatable
       --timeout <duration> what a run may take (default: by undisturbed runs)
+      --package <pin>      <dir> in an environment with redis==4.5.3 or
+                           ws@8.0.0; may be repeated
+      --env <NAME=value>   a variable for its runs; may be repeated
       --python <program>   the interpreter of <dir> (default python3)
       --node <program>     the Node of <dir> (default node)
   -q, --quiet              nothing on stderr but errors

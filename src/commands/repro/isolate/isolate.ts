@@ -6,16 +6,17 @@ import { EXIT, type ExitCode, exitCodeOfStop } from '../../../core/exit-code.ts'
 import { ownProgram, reproFile } from '../../../platform/standalone.ts';
 import { compare, conclusions } from '../../../../repro/isolate/conclude.ts';
 import { FAULTS, type FaultyLink, openFaultyLink } from '../../../../repro/isolate/faulty-link.ts';
-import { runRounds } from '../../../../repro/isolate/rounds.ts';
 import { settingsOf, type Upstream } from '../../../../repro/isolate/settings.ts';
 import { readParameters } from '../../../../repro/parameters/read.ts';
-import { runTrial, type TrialEnvironment } from '../../../../repro/trials/run-trial.ts';
+import { runRounds } from '../../../../repro/run/rounds.ts';
+import { runTrial } from '../../../../repro/trials/run-trial.ts';
 import type { Setting } from '../../../../repro/isolate/setting.ts';
 import { renderIsolation, renderIsolationPlan } from '../../../report/isolation.ts';
 import { decideSurface, type Surface } from '../../../report/style.ts';
 import { chooseFormat } from '../../attach/options.ts';
 import type { Command, CommandContext } from '../../command-line/command.ts';
 import { StopSignals } from '../../watching/stop-signals.ts';
+import { parseTrialChoice, trialEnvironment } from '../trial-environment.ts';
 import { isolateCommits } from './commits.ts';
 import { type IsolateOptions, parseIsolateOptions } from './options.ts';
 import type { IsolateSession } from './session.ts';
@@ -38,13 +39,15 @@ async function run(context: CommandContext): Promise<ExitCode> {
   const { env, stdout } = environment;
   const { isTTY, columns } = stdout;
   const surface = decideSurface({ env, isTTY, columns, noColor: values['no-color'] === true });
-  const trials = trialEnvironment(values);
+  const choice = parseTrialChoice(values);
   const signals = new StopSignals(environment);
   const abort = new AbortController();
   signals.listen(() => abort.abort());
   const scratch = await mkdtemp(join(tmpdir(), 'trace-isolate-'));
   const links: FaultyLink[] = [];
   try {
+    const { language } = parameters;
+    const trials = await trialEnvironment(choice, { language, environment, abort: abort.signal });
     const session = { folder, options, abort: abort.signal, context, parameters, trials };
     if (options.commits !== null) return withSignal(await isolateCommits(session), signals);
     const patched = join(scratch, 'patched.py');
@@ -71,14 +74,6 @@ async function run(context: CommandContext): Promise<ExitCode> {
 
 /** Watched as usual, and nothing kept: what is compared is the program under it. */
 const OBSERVE = ['run', '-q', '--no-recording', '--report', '/dev/null', '--force', '--'];
-
-function trialEnvironment(values: CommandContext['values']): TrialEnvironment {
-  const { python, node } = values;
-  return {
-    ...(typeof python === 'string' ? { python } : {}),
-    ...(typeof node === 'string' ? { node } : {}),
-  };
-}
 
 function withSignal(code: ExitCode, signals: StopSignals): ExitCode {
   if (signals.received === null) return code;
@@ -136,7 +131,7 @@ async function compareRates(
   const all = settings.length * options.runs;
   const done = await runRounds({
     folder,
-    settings,
+    arms: settings,
     runs: options.runs,
     seed: options.seed,
     abort,
@@ -144,6 +139,7 @@ async function compareRates(
       count += 1;
       if (context.values['quiet'] !== true && stderr.isTTY)
         stderr.write(`\r${count} / ${all} trials `);
+      return false;
     },
   });
   if (stderr.isTTY && count > 0 && context.values['quiet'] !== true) stderr.write('\r\u001b[K');

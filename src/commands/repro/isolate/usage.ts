@@ -1,4 +1,5 @@
 import { COMMON_OPTIONS, type OptionTable, type Usage } from '../../command-line/command.ts';
+import { TRIAL_OPTIONS } from '../trial-environment.ts';
 
 const OPTIONS = {
   concurrency: { type: 'string' },
@@ -12,8 +13,7 @@ const OPTIONS = {
   plan: { type: 'boolean' },
   runs: { type: 'string', short: 'n' },
   seed: { type: 'string' },
-  python: { type: 'string' },
-  node: { type: 'string' },
+  ...TRIAL_OPTIONS,
   format: { type: 'string', short: 'f' },
   json: { type: 'boolean' },
   ...COMMON_OPTIONS,
@@ -52,6 +52,9 @@ Running:
       --plan                print the steps, trials and time, and run one trial
   -n, --runs <n>            trials of each (default 20)
       --seed <n>            the first seed
+      --package <pin>       in an environment of its own with redis==4.5.3 or
+                            ws@8.0.0; may be repeated
+      --env <NAME=value>    a variable for all trials; may be repeated
       --python <program>    the interpreter of trials (default python3)
       --node <program>      the Node of trials (default node)
   -f, --format <format>     text (default) or json

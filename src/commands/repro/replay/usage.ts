@@ -1,11 +1,11 @@
 import { COMMON_OPTIONS, type OptionTable, type Usage } from '../../command-line/command.ts';
+import { TRIAL_OPTIONS } from '../trial-environment.ts';
 
 const OPTIONS = {
   schedule: { type: 'string' },
   runs: { type: 'string', short: 'n' },
   timeout: { type: 'string' },
-  python: { type: 'string' },
-  node: { type: 'string' },
+  ...TRIAL_OPTIONS,
   ...COMMON_OPTIONS,
 } as const satisfies OptionTable;
 
@@ -24,6 +24,9 @@ Options:
       --schedule <text>     py1.… or nd1.…, as trace repro explore prints it
   -n, --runs <n>            how often (default 10)
       --timeout <duration>  what one run may take
+      --package <pin>       <dir> in an environment with redis==4.5.3 or
+                            ws@8.0.0; may be repeated
+      --env <NAME=value>    a variable for its runs; may be repeated
       --python <program>    the interpreter of <dir> (default python3)
       --node <program>      the Node of <dir> (default node)
   -q, --quiet               nothing on stderr but errors

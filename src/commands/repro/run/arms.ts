@@ -1,15 +1,19 @@
-import { environmentWith } from '../../../../repro/environments/environment.ts';
-import { type Pin, pinsText, withPin } from '../../../../repro/environments/pins.ts';
+import { pinsText, withPin } from '../../../../repro/environments/pins.ts';
 import type { ReproParameters } from '../../../../repro/parameters/parameters.ts';
-import type { Arm } from '../../../../repro/run/series.ts';
-import type { TrialEnvironment } from '../../../../repro/trials/run-trial.ts';
+import type { Arm } from '../../../../repro/run/rounds.ts';
 import type { Environment } from '../../command-line/command.ts';
+import { type TrialChoice, trialEnvironment } from '../trial-environment.ts';
 import type { RunOptions } from './options.ts';
+
+/** An arm as the verdict names it. */
+export interface NamedArm extends Arm {
+  readonly label: string;
+}
 
 /** What is tried, and what it is compared with. */
 export interface Arms {
-  readonly subject: Arm;
-  readonly control: Arm | null;
+  readonly subject: NamedArm;
+  readonly control: NamedArm | null;
 }
 
 /** Makes the environments that the options ask for. Rejects with a TraceError when one cannot be made. */
@@ -22,34 +26,23 @@ export async function makeArms(
   },
 ): Promise<Arms> {
   const { options, environment, abort } = context;
-  const { control, packages } = options;
-  const within = async (pins: readonly Pin[]): Promise<TrialEnvironment> => {
-    const made = await environmentWith({
-      language: parameters.language,
-      pins,
-      python: options.python ?? 'python3',
-      node: options.node ?? 'node',
-      env: environment.env,
-      abort,
-    });
-    return {
-      ...(options.python === null ? {} : { python: options.python }),
-      ...(options.node === null ? {} : { node: options.node }),
-      ...made,
-      env: { ...options.env, ...made.env },
-    };
-  };
-  const subject: Arm = {
-    label: packages.length === 0 ? 'as given' : pinsText(packages),
+  const { control, trials } = options;
+  const { language } = parameters;
+  const within = (choice: TrialChoice) =>
+    trialEnvironment(choice, { language, environment, abort });
+  const subject: NamedArm = {
+    label: trials.packages.length === 0 ? 'as given' : pinsText(trials.packages),
     parameters,
-    environment: await within(packages),
+    environment: await within(trials),
   };
   if (control.kind === 'package') {
-    const pins = withPin(packages, control.pin);
-    return {
-      subject,
-      control: { label: pinsText(pins), parameters, environment: await within(pins) },
-    };
+    const packages = withPin(trials.packages, control.pin);
+    const made = await within({ ...trials, packages });
+    return { subject, control: { label: pinsText(packages), parameters, environment: made } };
+  }
+  if (control.kind === 'interpreter') {
+    const made = await within({ ...trials, [control.language]: control.program });
+    return { subject, control: { label: control.program, parameters, environment: made } };
   }
   // One attempt at a time is no control of one that makes one at a time anyway.
   if (control.kind === 'none' || parameters.concurrency === 1) return { subject, control: null };

@@ -5,12 +5,18 @@ import { chooseFormat } from '../../attach/options.ts';
 import type { OptionValues } from '../../command-line/command.ts';
 import { parseChoice, parseCount, parseDecimal } from '../../command-line/parse.ts';
 import { LARGEST_SEED } from '../new/options.ts';
+import { parseTrialChoice, type TrialChoice } from '../trial-environment.ts';
 
 /** What the subject is compared with. */
 export type ControlChoice =
   | { readonly kind: 'none' }
   | { readonly kind: 'alone' }
-  | { readonly kind: 'package'; readonly pin: Pin };
+  | { readonly kind: 'package'; readonly pin: Pin }
+  | {
+      readonly kind: 'interpreter';
+      readonly language: 'python' | 'node';
+      readonly program: string;
+    };
 
 /** `trace repro run`, decided. */
 export interface RunOptions {
@@ -19,14 +25,11 @@ export interface RunOptions {
   /** Null: that of the parameters. */
   readonly seed: number | null;
   readonly control: ControlChoice;
-  readonly packages: readonly Pin[];
+  readonly trials: TrialChoice;
   /** So many reproduced trials end the run early; null never. */
   readonly stopAfter: number | null;
   readonly expect: 'any' | 'none';
   readonly maxRate: Ratio;
-  readonly env: Readonly<Record<string, string>>;
-  readonly python: string | null;
-  readonly node: string | null;
   readonly format: 'text' | 'json';
   readonly record: boolean;
   readonly progress: boolean;
@@ -61,14 +64,11 @@ export function parseRunOptions(values: OptionValues, positionals: readonly stri
     runs: count('runs', 1, MOST_RUNS) ?? (expect === 'none' ? RUNS_FOR_NONE : RUNS),
     seed: count('seed', 0, LARGEST_SEED),
     control: chooseControl(text('control'), values['no-control'] === true),
-    packages: list(values['package']).map((one) => parsePin(one, '--package')),
+    trials: parseTrialChoice(values),
     stopAfter: count('stop-after', 1, MOST_RUNS),
     expect,
     maxRate:
       rate === null ? MAX_RATE : parseDecimal(rate, { flag: '--max-rate', least: 1e-6, most: 1 }),
-    env: Object.fromEntries(list(values['env']).map(variable)),
-    python: text('python'),
-    node: text('node'),
     format: chooseFormat(values),
     record: values['no-recording'] !== true,
     progress: values['quiet'] !== true,
@@ -80,15 +80,8 @@ function chooseControl(control: string | null, none: boolean): ControlChoice {
     throw usageError('--no-control and --control contradict each other');
   if (none) return { kind: 'none' };
   if (control === null) return { kind: 'alone' };
+  const [, language, program = ''] = /^(python|node)=([^=].*)$/s.exec(control) ?? [];
+  if (language === 'python' || language === 'node')
+    return { kind: 'interpreter', language, program };
   return { kind: 'package', pin: parsePin(control, '--control') };
-}
-
-function list(value: OptionValues[string]): readonly string[] {
-  return Array.isArray(value) ? value.map(String) : [];
-}
-
-function variable(text: string): readonly [string, string] {
-  const at = text.indexOf('=');
-  if (at < 1) throw usageError('--env takes NAME=value');
-  return [text.slice(0, at), text.slice(at + 1)];
 }

@@ -5,13 +5,13 @@ import { newTraceId } from '../../../core/ids.ts';
 import { REPRO_ATTR, REPRO_SPAN } from '../../../core/semconv-repro.ts';
 import type { RunStart, Seconds } from '../../../core/types.ts';
 import type { Verdict } from '../../../core/verdict.ts';
-import type { Arm } from '../../../../repro/run/series.ts';
 import type { Trial } from '../../../../repro/trials/trial.ts';
 import { defaultRecordingDirectory } from '../../../recording/directory.ts';
 import { RECORDING_SCHEMA_VERSION } from '../../../recording/format.ts';
 import { openRecordingWriter, type RecordingSink } from '../../../recording/writer.ts';
 import type { Environment } from '../../command-line/command.ts';
 import { toolVersion } from '../../version.ts';
+import type { NamedArm } from './arms.ts';
 
 /** A run of trials as one OpenTelemetry trace in a recording: a span for each trial below that of the run. */
 export class TrialRecord {
@@ -62,7 +62,7 @@ export class TrialRecord {
     return this.#sink.directory;
   }
 
-  trial({ label }: Arm, { seed, outcome, errors, attempts, seconds, reason }: Trial): void {
+  trial({ label }: NamedArm, { seed, outcome, errors, attempts, seconds, reason }: Trial): void {
     const to = this.#clock.now();
     this.#sink.write({
       kind: 'span',

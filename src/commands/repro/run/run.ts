@@ -7,7 +7,7 @@ import { exactUpperBound } from '../../../core/proportions.ts';
 import type { Verdict } from '../../../core/verdict.ts';
 import type { ReproParameters } from '../../../../repro/parameters/parameters.ts';
 import { readParameters } from '../../../../repro/parameters/read.ts';
-import { runSeries } from '../../../../repro/run/series.ts';
+import { runRounds } from '../../../../repro/run/rounds.ts';
 import { verdictOf } from '../../../../repro/run/tally.ts';
 import { verdictDocument, type TrialLine } from '../../../report/verdict-json.ts';
 import { boundText, verdictText } from '../../../report/verdict-text.ts';
@@ -62,9 +62,9 @@ async function tryAndJudge(trying: Trying): Promise<ExitCode> {
   let stoppedEarly = false;
   const { runs, format } = options;
   const planned = runs * (arms.control === null ? 1 : 2);
-  const done = await runSeries({
+  const done = await runRounds({
     folder,
-    ...arms,
+    arms: arms.control === null ? [arms.subject] : [arms.subject, arms.control],
     runs,
     seed: options.seed ?? parameters.seed,
     abort: abort.signal,
@@ -83,7 +83,9 @@ async function tryAndJudge(trying: Trying): Promise<ExitCode> {
   });
   if (options.progress && environment.stderr.isTTY) environment.stderr.write('\r\x1b[K');
   const verdict = verdictOf({
-    ...done,
+    subject: { label: arms.subject.label, trials: done[0]?.trials ?? [] },
+    control:
+      arms.control === null ? null : { label: arms.control.label, trials: done[1]?.trials ?? [] },
     stoppedEarly: stoppedEarly || abort.signal.aborted,
     duration: monotonicNow() - began,
   });

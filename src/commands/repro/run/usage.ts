@@ -1,17 +1,15 @@
 import { COMMON_OPTIONS, type OptionTable, type Usage } from '../../command-line/command.ts';
+import { TRIAL_OPTIONS } from '../trial-environment.ts';
 
 const OPTIONS = {
   runs: { type: 'string', short: 'n' },
   seed: { type: 'string' },
   control: { type: 'string' },
   'no-control': { type: 'boolean' },
-  package: { type: 'string', multiple: true },
   'stop-after': { type: 'string' },
   expect: { type: 'string' },
   'max-rate': { type: 'string' },
-  env: { type: 'string', multiple: true },
-  python: { type: 'string' },
-  node: { type: 'string' },
+  ...TRIAL_OPTIONS,
   'no-recording': { type: 'boolean' },
   format: { type: 'string', short: 'f' },
   json: { type: 'boolean' },
@@ -33,7 +31,8 @@ Options:
       --seed <n>          the first seed; the next trials count up from it
       --package <pin>     in an environment of its own with redis==4.5.3 or
                           ws@8.0.0, made once and kept; may be repeated
-      --control <pin>     compare with another version of a package
+      --control <pin>     compare with another version of a package, or with
+                          another interpreter: python=<program>, node=<program>
       --no-control        without a control
       --stop-after <k>    end when k trials have reproduced it; the interval is
                           then one that holds at any time

@@ -4,12 +4,12 @@ import { PARAMETERS_FILE, readParameters } from '../../../../repro/parameters/re
 import { writeParameters } from '../../../../repro/parameters/write.ts';
 import { Budget } from '../../../../repro/shrink/budget.ts';
 import { shrinkParameters } from '../../../../repro/shrink/parameters.ts';
-import { runTrial, type TrialEnvironment } from '../../../../repro/trials/run-trial.ts';
+import { runTrial } from '../../../../repro/trials/run-trial.ts';
 import { EXIT, type ExitCode } from '../../../core/exit-code.ts';
 import type { Ratio, Seconds } from '../../../core/types.ts';
-import type { CommandContext, OptionValues } from '../../command-line/command.ts';
+import type { CommandContext } from '../../command-line/command.ts';
 import { StopSignals } from '../../watching/stop-signals.ts';
-import { textOf } from '../explore/options.ts';
+import { parseTrialChoice, trialEnvironment } from '../trial-environment.ts';
 import { stopCode } from './stop-code.ts';
 import { budgetText } from './text.ts';
 
@@ -25,18 +25,20 @@ export async function shrinkFolder(
 ): Promise<ExitCode> {
   const { folder, limits } = asked;
   const given = await readParameters(folder);
+  const choice = parseTrialChoice(values);
+  const { language } = given;
   const signals = new StopSignals(environment);
   const abort = new AbortController();
   // The trial that is going is ended, with all of its processes; it counts as none.
   signals.listen(() => abort.abort());
   const budget = new Budget({ ...limits, abort: abort.signal });
   try {
+    const chosen = await trialEnvironment(choice, { language, environment, abort: abort.signal });
     if (values['quiet'] !== true) environment.stderr.write(budgetText(limits));
     const shrunk = await shrinkParameters(given, {
       keep: limits.keep,
       budget,
       trial: async (parameters, seed) => {
-        const chosen = environmentOf(values);
         const options = { seed, parameters, environment: chosen, abort: abort.signal };
         const { outcome } = await runTrial(folder, options);
         return outcome === 'invalid' ? null : outcome === 'reproduced';
@@ -60,11 +62,6 @@ export async function shrinkFolder(
   } finally {
     signals.close();
   }
-}
-
-function environmentOf(values: OptionValues): TrialEnvironment {
-  const [python, node] = [textOf(values, 'python'), textOf(values, 'node')];
-  return { ...(python === undefined ? {} : { python }), ...(node === undefined ? {} : { node }) };
 }
 
 function sizes({ attempts, concurrency, call, traffic }: ReproParameters): string {

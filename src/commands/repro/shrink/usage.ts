@@ -1,4 +1,5 @@
 import { COMMON_OPTIONS, type OptionTable, type Usage } from '../../command-line/command.ts';
+import { TRIAL_OPTIONS } from '../trial-environment.ts';
 
 const OPTIONS = {
   schedule: { type: 'string' },
@@ -7,8 +8,7 @@ const OPTIONS = {
   trials: { type: 'string' },
   time: { type: 'string' },
   timeout: { type: 'string' },
-  python: { type: 'string' },
-  node: { type: 'string' },
+  ...TRIAL_OPTIONS,
   ...COMMON_OPTIONS,
 } as const satisfies OptionTable;
 
@@ -37,6 +37,9 @@ Options:
       --trials <n>          runs at most (default 1000)
       --time <duration>     and no longer than this (default 10m)
       --timeout <duration>  what a run under the schedule may take
+      --package <pin>       <dir> in an environment with redis==4.5.3 or
+                            ws@8.0.0; may be repeated
+      --env <NAME=value>    a variable for its runs; may be repeated
       --python <program>    the interpreter of <dir> (default python3)
       --node <program>      the Node of <dir> (default node)
   -q, --quiet               nothing on stderr but errors
