@@ -1,9 +1,11 @@
 import { once } from 'node:events';
 import { request } from 'node:http';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { parseArgs } from 'node:util';
 
 /*
- * `--clients` that each stream one completion after another from an OpenAI-compatible server on this machine, for `--seconds`. The last line
+ * `--clients` that each stream one completion after another from an OpenAI-compatible server on this machine, with `--pause` seconds between
+ * them, for `--seconds`. The last line
  * of standard output says how many streams and tokens there were, and how many streams failed.
  */
 
@@ -13,6 +15,7 @@ const { values: flags } = parseArgs({
     clients: { type: 'string', default: '4' },
     tokens: { type: 'string', default: '64' },
     seconds: { type: 'string', default: '10' },
+    pause: { type: 'string', default: '0' },
   },
 });
 
@@ -51,6 +54,7 @@ async function stream(number) {
 async function client(number) {
   for (let i = 0; performance.now() < end && tally.failed < FAILURES_ALLOWED; i++) {
     await stream(`${number}.${i}`).catch(() => (tally.failed += 1));
+    if (flags.pause !== '0') await sleep(Number(flags.pause) * 1e3);
   }
 }
 

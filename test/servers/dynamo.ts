@@ -21,14 +21,17 @@ const READY_LIMIT_MS = 60_000;
 export const DYNAMO_CONTEXT = 4096;
 
 /** `pid` is the frontend's. The model is called `tiny`. */
-export async function startDynamo(env: Readonly<Record<string, string>> = {}): Promise<Server> {
+export async function startDynamo(
+  env: Readonly<Record<string, string>> = {},
+  lifetime: Seconds = LIFETIME,
+): Promise<Server> {
   const { python, model } = await dynamoServer();
   const discovery = mkdtempSync(join(tmpdir(), 'trace-dynamo-'));
   const port = await freePort();
   const said: string[] = [];
   const start = (module: string, flags: readonly string[]): ProcessGroup => {
     const group = startGroup([python, '-m', module, ...flags], {
-      lifetime: LIFETIME,
+      lifetime,
       env: { ...environment(discovery), ...env },
     });
     for (const stream of [group.child.stdout, group.child.stderr])

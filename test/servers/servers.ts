@@ -51,7 +51,7 @@ export async function startGunicorn(
 }
 
 /** Four slots of 2,048 tokens; with `/metrics`. On a free port unless one is named. */
-export async function startLlama(port = 0): Promise<Server> {
+export async function startLlama(port = 0, lifetime: Seconds = LIFETIME): Promise<Server> {
   const { program, libraries, model } = await llamaServer();
   const where = ['--host', '127.0.0.1', '--port', String(port)];
   const flags = [...where, '--alias', 'tiny', '--offline', '--no-ui', '--metrics'];
@@ -59,6 +59,7 @@ export async function startLlama(port = 0): Promise<Server> {
   return start({
     command: [program, '-m', model, ...flags, ...size],
     env: { LD_LIBRARY_PATH: libraries },
+    lifetime,
     ready: /listening on http:\/\/127\.0\.0\.1:(?<port>\d+)/,
   });
 }
@@ -69,15 +70,17 @@ const OUR_READY = /^READY \d+ (?<port>\d+)$/;
 interface StartOptions {
   readonly command: readonly string[];
   readonly env?: Readonly<Record<string, string>>;
+  readonly lifetime?: Seconds;
   readonly ready: RegExp;
   /** Sees every line; until it has returned true the server is not ready. */
   readonly onLine?: (line: string) => boolean;
 }
 
-async function start({ command, env = {}, ready, onLine }: StartOptions): Promise<Server> {
+async function start(options: StartOptions): Promise<Server> {
+  const { command, env = {}, lifetime = LIFETIME, ready, onLine } = options;
   // The shell says its pid and becomes the server.
   const shell = ['sh', '-c', 'echo "PID $$"; exec "$@"', 'sh'];
-  const { child, stop } = startGroup([...shell, ...command], { lifetime: LIFETIME, env });
+  const { child, stop } = startGroup([...shell, ...command], { lifetime, env });
   const said: string[] = [];
   try {
     return await new Promise<Server>((resolve, reject) => {
@@ -117,9 +120,14 @@ export interface Completions {
 /** Clients that each stream one answer after another, in a process of their own. */
 export async function startCompletions(
   port: number,
-  { clients, seconds }: { clients: number; seconds: number },
+  options: {
+    readonly clients: number;
+    readonly seconds: Seconds;
+    /** Between the end of an answer and the next question. */
+    readonly pause?: Seconds;
+  },
 ): Promise<Completions> {
-  const flags = { port, clients, seconds };
+  const flags = { port, ...options };
   const running = await startReady(process.execPath, [
     join(HERE, 'completions.js'),
     ...Object.entries(flags).flatMap(([key, value]) => [`--${key}`, String(value)]),
