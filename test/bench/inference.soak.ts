@@ -22,8 +22,8 @@ const READ_EVERY_S = 10;
 const MIB = 2 ** 20;
 /** The first quarter is start-up: compiled code, filled pools, the first recording's buffers. */
 const WARM = 0.25;
-/** Servers and clients outlive the run by this. */
-const SPARE: Seconds = 240;
+/** Servers and clients outlive the run by this; a machine may stand still for minutes. */
+const SPARE: Seconds = 600;
 
 interface Reading {
   /** Seconds since the start. */
