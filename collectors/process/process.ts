@@ -12,10 +12,10 @@ import type {
   Seconds,
 } from '../../src/core/types.ts';
 import { kernelVerdict } from '../../src/platform/kernel-log.ts';
+import { nextMoment, untilMoment } from '../../src/platform/common-moment.ts';
 import { judgeAccess } from '../../src/platform/permission.ts';
 import { uptime } from '../../src/platform/proc.ts';
 import { isSameProcess } from '../../src/platform/target.ts';
-import { untilMoment } from './common-moment.ts';
 import { type ProcessEnd, ProcessReader } from './readings.ts';
 import { PROCESS_METRICS, type TimedReading, samplesOf } from './samples.ts';
 
@@ -94,20 +94,11 @@ async function* observe(
       last = { at, reading };
       if (signal.aborted) return;
       const now = clock.mono();
-      await untilMoment(nextDue(now, interval), { now, signal });
+      await untilMoment(nextMoment(now, interval), { now, signal });
     }
   } finally {
     reader.close();
   }
-}
-
-/**
- * The next point of a grid that all processes share, so that trace wakes up once for all of them. What was missed is not made up for, and
- * the first reading is followed by one that is half an interval away at least.
- */
-function nextDue(now: Seconds, interval: Seconds): Seconds {
-  const next = (Math.floor(now / interval) + 1) * interval;
-  return next - now < interval / 2 ? next + interval : next;
 }
 
 /** When the run ends between two readings, the part of an interval since the last one is still seen. */

@@ -1,23 +1,11 @@
-import { setTimeout as sleep } from 'node:timers/promises';
 import { COLLECTOR } from '../../src/core/collector-name.ts';
 import type { HeapLook } from '../../src/core/heap-look.ts';
 import { heapSnapshot } from '../../src/core/heap-snapshot.ts';
 import { SNAPSHOT } from '../../src/core/semconv.ts';
-import type {
-  Availability,
-  Bytes,
-  Collector,
-  Gap,
-  Metric,
-  Observation,
-  ObserveContext,
-  ProcessTarget,
-  Ratio,
-  Seconds,
-} from '../../src/core/types.ts';
+import type { Bytes, Gap, Ratio, Seconds } from '../../src/core/types.ts';
 import { readStatus } from '../../src/platform/proc.ts';
 import { PythonHeap } from './heap-look.ts';
-import { openPython, type PythonReader } from './reader.ts';
+import type { Look, LookContext, LookMoment, LookTurn } from './python-watch.ts';
 
 /** Looks at the objects of a Python process while its memory grows, and only then. */
 
@@ -71,43 +59,34 @@ export class LookSchedule {
   }
 }
 
-export class PythonHeapWatch implements Collector<ProcessTarget> {
-  readonly name: string = COLLECTOR.pythonHeap;
-  readonly metrics: readonly Metric[] = [];
-
-  /** Nothing is opened before memory grows. */
-  probe(): Promise<Availability> {
-    return Promise.resolve({ available: true });
-  }
-
-  async *observe(
-    { pid }: ProcessTarget,
-    { signal, clock }: ObserveContext,
-  ): AsyncIterable<Observation> {
+export const HEAP_LOOK: Look = {
+  name: COLLECTOR.pythonHeap,
+  metrics: [],
+  firstAfter: READ_EVERY,
+  begin(context) {
     const schedule = new LookSchedule();
-    let reader: PythonReader | null = null;
-    try {
-      for (;;) {
-        await sleep(READ_EVERY * 1e3, undefined, { signal }).catch(() => {});
-        if (signal.aborted) return;
-        const bytes = heldBy(pid);
-        if (bytes === null || !schedule.isDue(clock.mono(), bytes)) continue;
-        reader ??= opened(pid);
-        if (reader === null) return;
-        const from = process.cpuUsage();
-        const look = await lookInSteps(new PythonHeap(reader, clock), signal);
-        if (signal.aborted) return;
-        const { user, system } = process.cpuUsage(from);
-        // Of a core, not of the clock: what it waited for a crowded machine was no burden.
-        schedule.looked(clock.mono(), bytes, (user + system) / 1e6);
-        yield look === null
-          ? unreadable(clock.now())
-          : { kind: 'snapshot', at: look.at, of: SNAPSHOT.heap, body: heapSnapshot(pid, look) };
-      }
-    } finally {
-      reader?.close();
-    }
-  }
+    return (moment) => turn(schedule, context, moment);
+  },
+};
+
+async function* turn(
+  schedule: LookSchedule,
+  { pid, reader, clock, signal }: LookContext,
+  { isLast }: LookMoment,
+): LookTurn {
+  if (isLast) return null;
+  const bytes = heldBy(pid);
+  if (bytes === null || !schedule.isDue(clock.mono(), bytes)) return READ_EVERY;
+  const from = process.cpuUsage();
+  const look = await lookInSteps(new PythonHeap(reader, clock), signal);
+  if (signal.aborted) return null;
+  const { user, system } = process.cpuUsage(from);
+  // Of a core, not of the clock: what it waited for a crowded machine was no burden.
+  schedule.looked(clock.mono(), bytes, (user + system) / 1e6);
+  yield look === null
+    ? unreadable(clock.now())
+    : { kind: 'snapshot', at: look.at, of: SNAPSHOT.heap, body: heapSnapshot(pid, look) };
+  return READ_EVERY;
 }
 
 /** A look with room for others between its steps; null when it was broken off or could not be had. */
@@ -119,12 +98,6 @@ async function lookInSteps(heap: PythonHeap, signal: AbortSignal): Promise<HeapL
     await new Promise((resolve) => setImmediate(resolve));
   }
   return null;
-}
-
-/** Null when it cannot be read, or is gone: others say so. */
-function opened(pid: number): PythonReader | null {
-  const result = openPython(pid);
-  return result.ok ? result.reader : null;
 }
 
 /** What only this process can give back: mapped files are the kernel's. */

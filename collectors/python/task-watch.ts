@@ -1,20 +1,8 @@
-import { setTimeout as sleep } from 'node:timers/promises';
 import { METRIC, SNAPSHOT } from '../../src/core/semconv.ts';
 import { tasksSnapshot } from '../../src/core/tasks-snapshot.ts';
-import type {
-  Availability,
-  Clock,
-  Collector,
-  Metric,
-  Observation,
-  ObserveContext,
-  ProcessTarget,
-  Ratio,
-  Seconds,
-} from '../../src/core/types.ts';
-import { openPython, type PythonReader } from './reader.ts';
+import type { Observation, Ratio, Seconds } from '../../src/core/types.ts';
+import type { Look, LookContext, Looking, LookMoment, LookTurn } from './python-watch.ts';
 import { attempt } from './task-drafts.ts';
-import type { SharedTasks } from './shared-tasks.ts';
 import type { TaskReader } from './task-reader.ts';
 
 /**
@@ -35,53 +23,42 @@ const READ_AT_MOST = 1000;
 /** Where asyncio is not imported (yet) it is asked for ever more seldom: modules are gone through for it. */
 const LONGEST_PAUSE: Seconds = 30;
 
-export class TaskWatch implements Collector<ProcessTarget> {
-  readonly name = 'tasks';
-  readonly metrics: readonly Metric[] = [METRIC.asyncioTasks];
-  #reader: PythonReader | null = null;
-  readonly #shared: SharedTasks;
-  #lookDue: Seconds = 0;
+export const TASK_LOOK: Look = {
+  name: 'tasks',
+  metrics: [METRIC.asyncioTasks],
+  firstAfter: 0,
+  begin(context) {
+    const { tasks } = context.shared;
+    return tasks === null ? null : new TaskWatch(tasks, context).turn;
+  },
+};
+
+class TaskWatch {
+  readonly #tasks: TaskReader;
+  readonly #context: LookContext;
+  #lookDue: Seconds;
+  #pause: Seconds = EVERY;
   /** Tasks at the start. */
   #first: number | null = null;
   #hasLooked = false;
 
-  constructor(shared: SharedTasks) {
-    this.#shared = shared;
+  constructor(tasks: TaskReader, context: LookContext) {
+    this.#tasks = tasks;
+    this.#context = context;
+    this.#lookDue = context.clock.mono() + FIRST_AFTER;
   }
 
-  async probe({ pid }: ProcessTarget): Promise<Availability> {
-    const opened = openPython(pid);
-    if (!opened.ok) return { available: false, reason: opened.reason, remedy: opened.remedy };
-    this.#reader = opened.reader;
-    return { available: true };
-  }
+  readonly turn: Looking = (moment) => this.#turn(moment);
 
-  async *observe(
-    { pid }: ProcessTarget,
-    { signal, clock }: ObserveContext,
-  ): AsyncIterable<Observation> {
-    const reader = this.#reader;
-    if (reader === null) return;
-    const tasks = this.#open(reader);
-    const { budget } = this.#shared;
-    try {
-      this.#lookDue = clock.mono() + FIRST_AFTER;
-      for (let pause = EVERY; tasks !== null;) {
-        const count = budget.spend(() => tasks.count());
-        pause = count === null ? Math.min(LONGEST_PAUSE, pause * 2) : EVERY;
-        if (count !== null) {
-          const metric = METRIC.asyncioTasks.name;
-          yield { kind: 'sample', at: clock.now(), metric, value: count };
-          if (this.#isDue(count, clock.mono(), signal.aborted))
-            yield* this.#look(tasks, pid, clock);
-        }
-        if (signal.aborted) return;
-        await sleep(pause * 1e3, undefined, { signal }).catch(() => {});
-      }
-    } finally {
-      if (tasks !== null) this.#shared.close();
-      reader.close();
+  async *#turn({ now, isLast }: LookMoment): LookTurn {
+    const { clock, shared } = this.#context;
+    const count = shared.budget.spend(() => this.#tasks.count());
+    this.#pause = count === null ? Math.min(LONGEST_PAUSE, this.#pause * 2) : EVERY;
+    if (count !== null) {
+      yield { kind: 'sample', at: clock.now(), metric: METRIC.asyncioTasks.name, value: count };
+      if (this.#isDue(count, now, isLast)) yield* this.#look(now);
     }
+    return this.#pause;
   }
 
   /** Whether tasks have come since the start, whose they are is not yet known, and it may be asked now. */
@@ -90,23 +67,15 @@ export class TaskWatch implements Collector<ProcessTarget> {
     if (count - this.#first < Math.max(RISE, this.#first * RISE_RATIO)) return false;
     // The last one is at the very end: what grew is there.
     if (isLast) return this.#hasLooked;
-    return now >= this.#lookDue && (!this.#hasLooked || this.#shared.budget.allows(now));
+    return now >= this.#lookDue && (!this.#hasLooked || this.#context.shared.budget.allows(now));
   }
 
-  *#look(tasks: TaskReader, pid: number, clock: Clock): Generator<Observation> {
-    this.#lookDue = clock.mono() + LOOK_EVERY;
+  *#look(now: Seconds): Generator<Observation> {
+    const { clock, pid, shared } = this.#context;
+    this.#lookDue = now + LOOK_EVERY;
     this.#hasLooked = true;
-    const look = this.#shared.budget.spend(() => attempt(() => tasks.look(READ_AT_MOST)));
+    const look = shared.budget.spend(() => attempt(() => this.#tasks.look(READ_AT_MOST)));
     if (look === null) return;
     yield { kind: 'snapshot', at: clock.now(), of: SNAPSHOT.tasks, body: tasksSnapshot(pid, look) };
-  }
-
-  /** Null when the process has gone. */
-  #open(reader: PythonReader): TaskReader | null {
-    try {
-      return this.#shared.open(reader);
-    } catch {
-      return null;
-    }
   }
 }

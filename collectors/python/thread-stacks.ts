@@ -1,19 +1,10 @@
-import { setTimeout as sleep } from 'node:timers/promises';
 import { SNAPSHOT } from '../../src/core/semconv.ts';
-import type {
-  Availability,
-  Collector,
-  Metric,
-  Observation,
-  ObserveContext,
-  ProcessTarget,
-  Ratio,
-  Seconds,
-} from '../../src/core/types.ts';
+import type { Ratio, Seconds } from '../../src/core/types.ts';
 import { readProc } from '../../src/platform/proc.ts';
 import { parseSchedstat } from '../../src/platform/proc-parse.ts';
 import { threadWait } from '../../src/platform/thread-wait.ts';
-import { openPython, type PythonReader } from './reader.ts';
+import type { Look, LookContext, Looking, LookMoment, LookTurn } from './python-watch.ts';
+import type { PythonReader } from './reader.ts';
 import type { PythonThread } from './thread-states.ts';
 
 /**
@@ -34,45 +25,38 @@ const BUSY_LOOKS = 600;
 const THREADS_KEPT = 64;
 const FRAMES_KEPT = 24;
 
-export class ThreadStacks implements Collector<ProcessTarget> {
-  readonly name = 'threads';
-  readonly metrics: readonly Metric[] = [];
-  #reader: PythonReader | null = null;
+export const THREAD_LOOK: Look = {
+  name: 'threads',
+  metrics: [],
+  firstAfter: FIRST_AFTER,
+  begin: (context) => new ThreadStacks(context).turn,
+};
 
-  async probe({ pid }: ProcessTarget): Promise<Availability> {
-    const opened = openPython(pid);
-    if (!opened.ok) return { available: false, reason: opened.reason, remedy: opened.remedy };
-    this.#reader = opened.reader;
-    return { available: true };
+class ThreadStacks {
+  readonly #context: LookContext;
+  readonly #load: MainThreadLoad;
+  #due: Seconds = 0;
+  #busyLooks = 0;
+
+  constructor(context: LookContext) {
+    this.#context = context;
+    this.#load = new MainThreadLoad(context.pid);
   }
 
-  async *observe(
-    { pid }: ProcessTarget,
-    { signal, clock }: ObserveContext,
-  ): AsyncIterable<Observation> {
-    const reader = this.#reader;
-    if (reader === null) return;
-    try {
-      let due = clock.mono() + FIRST_AFTER;
-      let busyLooks = 0;
-      const load = new MainThreadLoad(pid);
-      for (;;) {
-        await sleep(BUSY_EVERY * 1e3, undefined, { signal }).catch(() => {});
-        const now = clock.mono();
-        const isBusy = load.shareSince(now) >= BUSY_SHARE && busyLooks < BUSY_LOOKS;
-        // The last look is at the very end: what hung by then hangs there.
-        const isDue = now >= due || signal.aborted;
-        if (!isDue && !isBusy) continue;
-        const body = isDue ? lookAtAll(reader, pid) : lookAtMain(reader, pid);
-        if (body === null) return;
-        if (isDue) due = now + EVERY;
-        else busyLooks++;
-        yield { kind: 'snapshot', at: clock.now(), of: SNAPSHOT.threads, body };
-        if (signal.aborted) return;
-      }
-    } finally {
-      reader.close();
-    }
+  readonly turn: Looking = (moment) => this.#turn(moment);
+
+  async *#turn({ now, isLast }: LookMoment): LookTurn {
+    const { pid, reader, clock } = this.#context;
+    const isBusy = this.#load.shareSince(now) >= BUSY_SHARE && this.#busyLooks < BUSY_LOOKS;
+    // The last look is at the very end: what hung by then hangs there.
+    const isDue = now >= this.#due || isLast;
+    if (!isDue && !isBusy) return BUSY_EVERY;
+    const body = isDue ? lookAtAll(reader, pid) : lookAtMain(reader, pid);
+    if (body === null) return null;
+    if (isDue) this.#due = now + EVERY;
+    else this.#busyLooks++;
+    yield { kind: 'snapshot', at: clock.now(), of: SNAPSHOT.threads, body };
+    return BUSY_EVERY;
   }
 }
 

@@ -2,7 +2,9 @@ import { spawnSync } from 'node:child_process';
 import { join } from 'node:path';
 import { afterEach, describe, expect, it } from 'vitest';
 import { PythonHeap } from '../../collectors/python/heap-look.ts';
-import { PythonHeapWatch } from '../../collectors/python/heap-watch.ts';
+import { HEAP_LOOK } from '../../collectors/python/heap-watch.ts';
+import { PythonWatch } from '../../collectors/python/python-watch.ts';
+import { SharedPython } from '../../collectors/python/shared-python.ts';
 import { openPython } from '../../collectors/python/reader.ts';
 import { anchoredClock, takeAnchor } from '../../src/core/clock.ts';
 import { readHeapSnapshot } from '../../src/core/heap-snapshot.ts';
@@ -89,7 +91,9 @@ describe('a run on a process whose memory grows', () => {
     const controller = new AbortController();
     const context = { signal: controller.signal, clock: anchoredClock(takeAnchor()) };
     const looks = [];
-    for await (const seen of new PythonHeapWatch().observe(target, context)) {
+    const watch = new PythonWatch(HEAP_LOOK, new SharedPython());
+    await watch.probe(target);
+    for await (const seen of watch.observe(target, context)) {
       if (seen.kind === 'snapshot') looks.push(readHeapSnapshot(seen.at, seen.body)?.look);
       if (looks.length === 2) controller.abort();
     }

@@ -1,19 +1,8 @@
-import { setTimeout as sleep } from 'node:timers/promises';
 import { isNotable, isPool, type LockLook, POOL_WAITERS } from '../../../src/core/lock-look.ts';
 import { SNAPSHOT } from '../../../src/core/semconv.ts';
-import type {
-  Availability,
-  Collector,
-  Metric,
-  Observation,
-  ObserveContext,
-  ProcessTarget,
-  Seconds,
-} from '../../../src/core/types.ts';
+import type { Seconds } from '../../../src/core/types.ts';
 import { SUSPECT_SHARE, USUAL_SHARE } from '../look-budget.ts';
-import { openPython, type PythonReader } from '../reader.ts';
-import type { SharedTasks } from '../shared-tasks.ts';
-import type { TaskReader } from '../task-reader.ts';
+import type { Look, LookContext, Looking, LookMoment, LookTurn } from '../python-watch.ts';
 import { awaitsOthers, taskGraph } from './task-graph.ts';
 import { lockGraph, type Waiting } from './lock-graph.ts';
 import { Repeats, Standing } from './standing.ts';
@@ -43,12 +32,20 @@ interface Moment {
   readonly now: Seconds;
 }
 
-export class LockWatch implements Collector<ProcessTarget> {
-  readonly name = 'locks';
-  readonly metrics: readonly Metric[] = [];
-  readonly #shared: SharedTasks;
-  #reader: PythonReader | null = null;
-  #tasks: TaskReader | null = null;
+export const LOCK_LOOK: Look = {
+  name: 'locks',
+  metrics: [],
+  firstAfter: EVERY,
+  begin(context) {
+    context.shared.budget.allows(context.clock.mono());
+    const look = ThreadLook.of(context.reader);
+    return look === null ? null : new LockWatch(look, context).turn;
+  },
+};
+
+class LockWatch {
+  readonly #look: ThreadLook;
+  readonly #context: LookContext;
   readonly #threads = new Standing<number>();
   readonly #waiters = new Standing<string>();
   readonly #threadsSeen = new Repeats();
@@ -57,58 +54,41 @@ export class LockWatch implements Collector<ProcessTarget> {
   #suspects = { threads: false, tasks: false };
   /** Whether threads wait that may be the used-up pool of what tasks wait for. */
   #hasPool = false;
+  #isFirst = true;
 
-  constructor(shared: SharedTasks) {
-    this.#shared = shared;
+  constructor(look: ThreadLook, context: LookContext) {
+    this.#look = look;
+    this.#context = context;
   }
 
-  async probe({ pid }: ProcessTarget): Promise<Availability> {
-    const opened = openPython(pid);
-    if (!opened.ok) return { available: false, reason: opened.reason, remedy: opened.remedy };
-    this.#reader = opened.reader;
-    return { available: true };
-  }
+  readonly turn: Looking = (moment) => this.#turn(moment);
 
-  async *observe(
-    { pid }: ProcessTarget,
-    { signal, clock }: ObserveContext,
-  ): AsyncIterable<Observation> {
-    const reader = this.#reader;
-    if (reader === null) return;
-    const { budget } = this.#shared;
-    budget.allows(clock.mono());
-    try {
-      const look = ThreadLook.of(reader);
-      if (look === null) return;
-      this.#tasks = this.#shared.open(reader);
-      for (let times = 0; !signal.aborted; times++) {
-        await sleep(EVERY * 1e3, undefined, { signal }).catch(() => {});
-        // The first tells what later ones compare with; the last is at the very end: what stands by then stood for longest.
-        const isAnyhow = times === 0 || signal.aborted;
-        const mayLook = (): boolean => isAnyhow || this.#isAllowed(clock.mono());
-        if (!mayLook()) continue;
-        const moment = { pid, now: clock.now() };
-        const threads = budget.spend(() => this.#lookAtThreads(look, moment));
-        if (threads !== null) {
-          this.#suspects.threads = isNotable(threads);
-          this.#hasPool = isPool(threads);
-        }
-        const tasks = mayLook() ? budget.spend(() => this.#lookAtTasks(look, moment)) : null;
-        if (tasks !== null) this.#suspects.tasks = isNotable(tasks);
-        for (const body of [threads, tasks]) {
-          if (body !== null && (isNotable(body) || isPool(body)))
-            yield { kind: 'snapshot', at: moment.now, of: SNAPSHOT.locks, body };
-        }
-      }
-    } finally {
-      if (this.#tasks !== null) this.#shared.close();
-      reader.close();
+  async *#turn({ isLast }: LookMoment): LookTurn {
+    const { pid, clock, shared } = this.#context;
+    const look = this.#look;
+    // The first tells what later ones compare with; the last is at the very end: what stands by then stood for longest.
+    const isAnyhow = this.#isFirst || isLast;
+    this.#isFirst = false;
+    const mayLook = (): boolean => isAnyhow || this.#isAllowed(clock.mono());
+    if (!mayLook()) return EVERY;
+    const moment = { pid, now: clock.now() };
+    const threads = shared.budget.spend(() => this.#lookAtThreads(look, moment));
+    if (threads !== null) {
+      this.#suspects.threads = isNotable(threads);
+      this.#hasPool = isPool(threads);
     }
+    const tasks = mayLook() ? shared.budget.spend(() => this.#lookAtTasks(look, moment)) : null;
+    if (tasks !== null) this.#suspects.tasks = isNotable(tasks);
+    for (const body of [threads, tasks]) {
+      if (body !== null && (isNotable(body) || isPool(body)))
+        yield { kind: 'snapshot', at: moment.now, of: SNAPSHOT.locks, body };
+    }
+    return EVERY;
   }
 
   #isAllowed(now: Seconds): boolean {
     const isSuspect = this.#suspects.threads || this.#suspects.tasks || this.#hasPool;
-    return this.#shared.budget.allows(now, isSuspect ? SUSPECT_SHARE : USUAL_SHARE);
+    return this.#context.shared.budget.allows(now, isSuspect ? SUSPECT_SHARE : USUAL_SHARE);
   }
 
   /** Null when nobody stands, or it has been written down. */
@@ -146,7 +126,7 @@ export class LockWatch implements Collector<ProcessTarget> {
   /** Tasks that stand, with the threads that stand beside them; null where none does, or there are no tasks. */
   #lookAtTasks(look: ThreadLook, moment: Moment): LockLook | null {
     const { pid, now } = moment;
-    const reader = this.#tasks;
+    const reader = this.#context.shared.tasks;
     const waiters = reader === null ? null : look.sound(() => reader.waiters());
     if (reader === null || waiters === null) return null;
     const states = [...waiters].map(([id, waiter]) => [id, waiter.toString(16)] as const);

@@ -1,8 +1,9 @@
-import { LockWatch } from '../../../collectors/python/locks/lock-watch.ts';
-import { SharedTasks } from '../../../collectors/python/shared-tasks.ts';
-import { TaskWatch } from '../../../collectors/python/task-watch.ts';
+import { LOCK_LOOK } from '../../../collectors/python/locks/lock-watch.ts';
+import { type Look, PythonWatch } from '../../../collectors/python/python-watch.ts';
+import { SharedPython } from '../../../collectors/python/shared-python.ts';
+import { TASK_LOOK } from '../../../collectors/python/task-watch.ts';
 import { processCollector } from '../../../collectors/process/process.ts';
-import { PythonHeapWatch } from '../../../collectors/python/heap-watch.ts';
+import { HEAP_LOOK } from '../../../collectors/python/heap-watch.ts';
 import { Sampler } from '../../../collectors/sampler/sampler.ts';
 import { SamplingCrew } from '../../../collectors/sampler/sampling-crew.ts';
 import type { StackSource } from '../../../collectors/sampler/stack-source.ts';
@@ -28,6 +29,8 @@ export interface AttachPlan {
   /** Only what the report says of rights; collectors have judged for themselves. */
   readonly messages: readonly string[];
   readonly collectors: readonly Collector<ProcessTarget>[];
+  /** What those that look at a Python process now and then have in common. */
+  readonly python: SharedPython;
   readonly sampler: Sampler | null;
   readonly infos: readonly CollectorInfo[];
   /** What the available collectors will do, for --verbose. */
@@ -82,7 +85,9 @@ export async function probeTarget(
       throw error;
     }
   }
-  const locks = await probeWaits(target, runtime);
+  const python = new SharedPython();
+  const looks = [LOCK_LOOK, TASK_LOOK, ...(sampler === null ? [] : [HEAP_LOOK])];
+  const watches = await pythonWatches({ target, runtime, python }, looks);
   return {
     found,
     runtime,
@@ -91,25 +96,35 @@ export async function probeTarget(
       process,
       ...(sampler === null ? [] : [sampler]),
       ...inspector.collectors,
-      ...locks,
-      ...(sampler !== null && runtime.name === 'python' ? [new PythonHeapWatch()] : []),
+      ...watches,
     ],
+    python,
     sampler,
     infos,
     details: loop.details,
   };
 }
 
-/** What sees threads wait for one another, and tasks grow. Where they cannot, neither can stacks be read, and that is said of them. */
-async function probeWaits(
-  target: ProcessTarget,
-  runtime: Runtime,
+/**
+ * What looks at a Python process now and then. Where it cannot, stacks cannot be read either, and that is said of them.
+ */
+export async function pythonWatches(
+  {
+    target,
+    runtime,
+    python,
+  }: {
+    readonly target: ProcessTarget;
+    readonly runtime: Runtime;
+    readonly python: SharedPython;
+  },
+  looks: readonly Look[],
 ): Promise<readonly Collector<ProcessTarget>[]> {
   if (runtime.name !== 'python') return [];
   const found: Collector<ProcessTarget>[] = [];
-  const shared = new SharedTasks();
-  for (const collector of [new LockWatch(shared), new TaskWatch(shared)]) {
-    if ((await collector.probe(target)).available) found.push(collector);
+  for (const look of looks) {
+    const watch = new PythonWatch(look, python);
+    if ((await watch.probe(target)).available) found.push(watch);
   }
   return found;
 }

@@ -1,6 +1,6 @@
 import { readlinkSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { ThreadStacks } from '../../../collectors/python/thread-stacks.ts';
+import { THREAD_LOOK } from '../../../collectors/python/thread-stacks.ts';
 import { TraceError } from '../../core/errors.ts';
 import { EVENT, SNAPSHOT } from '../../core/semconv.ts';
 import type {
@@ -22,7 +22,14 @@ import { targetInfo } from '../../platform/target.ts';
 import { titleOf } from '../../platform/target-title.ts';
 import { NodeInspector } from './inspect.ts';
 import type { AttachOptions } from './options.ts';
-import { type AttachPlan, pidsOf, probeTarget, type Shared, workersInfo } from './probe.ts';
+import {
+  type AttachPlan,
+  pidsOf,
+  probeTarget,
+  pythonWatches,
+  type Shared,
+  workersInfo,
+} from './probe.ts';
 import type { AttachScreen } from './screen.ts';
 import type { Environment } from '../command-line/command.ts';
 import { ofProcess, type Source, sourceOf } from '../watching/watch.ts';
@@ -101,11 +108,9 @@ export async function openTree(
 }
 
 /** What lays the stacks of processes side by side, where they can be read. */
-async function threadStacksOf(plan: AttachPlan): Promise<readonly Collector<ProcessTarget>[]> {
-  if (plan.runtime.name !== 'python') return [];
-  const stacks = new ThreadStacks();
-  const availability = await stacks.probe(plan.found.target);
-  return availability.available ? [stacks] : [];
+function threadStacksOf(plan: AttachPlan): Promise<readonly Collector<ProcessTarget>[]> {
+  const { found, runtime, python } = plan;
+  return pythonWatches({ target: found.target, runtime, python }, [THREAD_LOOK]);
 }
 
 /** Servers whose work is known to be done in processes of their own. */

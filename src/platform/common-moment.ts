@@ -1,4 +1,4 @@
-import type { Seconds } from '../../src/core/types.ts';
+import type { Seconds } from '../core/types.ts';
 
 /** Waiting for moments that several wait for: one timer, and one wake-up of trace, for all of them. */
 
@@ -8,6 +8,15 @@ interface Moment {
 }
 
 const moments = new Map<Seconds, Moment>();
+
+/**
+ * The next point of a grid that all share who wait for `interval`, so that trace wakes up once for all of them. What was missed is not made up
+ * for, and it is half an interval away at least.
+ */
+export function nextMoment(now: Seconds, interval: Seconds): Seconds {
+  const next = (Math.floor(now / interval) + 1) * interval;
+  return next - now < interval / 2 ? next + interval : next;
+}
 
 /** Resolves at a moment of the clock that says `now`, a few milliseconds early at most; sooner, and without complaint, when the signal ends it. */
 export function untilMoment(
