@@ -1,4 +1,4 @@
-import { type HeapSite, type NodeHeapLook, siteKey } from '../../src/core/node-heap.ts';
+import { type HeapSite, type NodeHeapLook, siteKey, stackKey } from '../../src/core/node-heap.ts';
 import type { Bytes, Clock, Frame, Seconds } from '../../src/core/types.ts';
 import { type CdpConnection, CdpError } from '../../src/platform/cdp.ts';
 import { readStatus } from '../../src/platform/proc.ts';
@@ -13,6 +13,20 @@ import { refused, type Refusal } from './refusal.ts';
 
 /** A sample for so many bytes on average; V8's own default is 32 KiB, which says too little of seconds. */
 const SAMPLE_EVERY: Bytes = 16 * 1024;
+
+/** How sampling is done. */
+export interface SamplingOptions {
+  readonly clock: Clock;
+  /** Bytes between two samples, 16 KiB unless told otherwise. */
+  readonly every?: Bytes;
+  /** Which of an allocation's frames stand for it, {@link ownFrames} unless told otherwise. */
+  readonly cut?: CutStack;
+  /** Whether somebody else has seen to it that an ended program is not kept alive by the connection. */
+  readonly isShared?: boolean;
+}
+
+/** From a stack, innermost first, the frames by which its allocations are counted; never empty where the stack is not. */
+export type CutStack = (frames: readonly Frame[]) => readonly Frame[];
 /** A collection of everything, measured on Node 20.20 with 3 to 180 MiB in use: 1.6 to 2.1 ms a MiB of heap on a busy core (n = 9). */
 const PAUSE_BASE: Seconds = 0.01;
 const PAUSE_PER_BYTE: number = 0.002 / 2 ** 20;
@@ -32,6 +46,13 @@ export function expectedLookPause(pid: number): Seconds {
   return PAUSE_BASE + anonymousMemory(pid) * PAUSE_PER_BYTE;
 }
 
+/** The same of a process that can be asked how large V8's heap is. */
+export async function lookPause(connection: CdpConnection): Promise<Seconds> {
+  const usage = await connection.send('Runtime.getHeapUsage', {}, LOOK_TIMEOUT);
+  const used = isRecord(usage) && isFinite(usage['usedSize']) ? usage['usedSize'] : Infinity;
+  return PAUSE_BASE + used * PAUSE_PER_BYTE;
+}
+
 /** Why looking would hold a process for longer than allowed; null when it would not. */
 export function lookRefusal(pid: number, budget: Seconds = PAUSE_BUDGET): Refusal | null {
   const pause = expectedLookPause(pid);
@@ -47,20 +68,29 @@ export class HeapSampling {
   readonly #connection: CdpConnection;
   readonly #pid: number;
   readonly #clock: Clock;
+  readonly #cut: CutStack;
 
-  private constructor(connection: CdpConnection, pid: number, clock: Clock) {
+  private constructor(connection: CdpConnection, pid: number, { clock, cut }: SamplingOptions) {
     this.#connection = connection;
     this.#pid = pid;
     this.#clock = clock;
+    this.#cut = cut ?? ownFrames;
   }
 
-  static async start(connection: CdpConnection, pid: number, clock: Clock): Promise<HeapSampling> {
-    // Node keeps an ended program alive until the last client has gone.
-    connection.on('NodeRuntime.waitingForDisconnect', () => void connection.close());
-    const farewell = 'NodeRuntime.notifyWhenWaitingForDisconnect';
-    await connection.send(farewell, { enabled: true }, FIRST_ANSWER_TIMEOUT);
-    await connection.send('HeapProfiler.startSampling', { samplingInterval: SAMPLE_EVERY });
-    return new HeapSampling(connection, pid, clock);
+  static async start(
+    connection: CdpConnection,
+    pid: number,
+    options: SamplingOptions,
+  ): Promise<HeapSampling> {
+    if (options.isShared !== true) {
+      // Node keeps an ended program alive until the last client has gone.
+      connection.on('NodeRuntime.waitingForDisconnect', () => void connection.close());
+      const farewell = 'NodeRuntime.notifyWhenWaitingForDisconnect';
+      await connection.send(farewell, { enabled: true }, FIRST_ANSWER_TIMEOUT);
+    }
+    const samplingInterval = options.every ?? SAMPLE_EVERY;
+    await connection.send('HeapProfiler.startSampling', { samplingInterval });
+    return new HeapSampling(connection, pid, options);
   }
 
   /** Has V8 collect everything, and says what has stayed since the start. */
@@ -68,7 +98,7 @@ export class HeapSampling {
     const began = this.#clock.now();
     const sent = await this.#connection.send('HeapProfiler.getSamplingProfile', {}, LOOK_TIMEOUT);
     const at = this.#clock.now();
-    const sites = parseSites(isRecord(sent) ? sent['profile'] : undefined);
+    const sites = parseSites(isRecord(sent) ? sent['profile'] : undefined, this.#cut);
     const usage = await this.#connection.send('Runtime.getHeapUsage', {}, LOOK_TIMEOUT);
     const { usedSize: used, totalSize: committed } = isRecord(usage) ? usage : {};
     if (sites === null || !isFinite(used) || !isFinite(committed))
@@ -98,7 +128,10 @@ interface Stack {
  * A `HeapProfiler.SamplingHeapProfile` (Chrome DevTools Protocol 1.3; Node 20 to 24) by the program's own places: what Node's library or a
  * package allocates counts for the code of the program that called it, where there is any. Null when it is not one, or not plausible.
  */
-export function parseSites(profile: unknown): readonly HeapSite[] | null {
+export function parseSites(
+  profile: unknown,
+  cut: CutStack = ownFrames,
+): readonly HeapSite[] | null {
   if (!isRecord(profile) || !isRecord(profile['head']) || !Array.isArray(profile['samples']))
     return null;
   const samples = countSamples(profile['samples']);
@@ -116,8 +149,8 @@ export function parseSites(profile: unknown): readonly HeapSite[] | null {
     const stack: Stack | null =
       frame.function === ROOT || depth > DEPTH_LIMIT ? above : { frame, above, depth };
     if (selfSize > 0 && stack !== null) {
-      const frames = ownFrames(stack);
-      const key = siteKey({ frames });
+      const frames = cut(framesOf(stack));
+      const key = cut === ownFrames ? siteKey({ frames }) : stackKey(frames);
       const site = sites.get(key) ?? { frames, bytes: 0, samples: 0 };
       site.bytes += selfSize;
       site.samples += isFinite(id) ? (samples.get(id) ?? 0) : 0;
@@ -140,11 +173,15 @@ function countSamples(list: readonly unknown[]): ReadonlyMap<number, number> {
   return counts;
 }
 
-/** From the innermost frame of the program on; all of them where it has none in the stack. */
-function ownFrames(leaf: Stack): readonly Frame[] {
+function framesOf(leaf: Stack): readonly Frame[] {
   const frames: Frame[] = [];
   for (let stack: Stack | null = leaf; stack !== null; stack = stack.above)
     frames.push(stack.frame);
+  return frames;
+}
+
+/** From the innermost frame of the program on; all of them where it has none in the stack. */
+function ownFrames(frames: readonly Frame[]): readonly Frame[] {
   const own = frames.findIndex(({ file }) => isOwn(file));
   return own > 0 ? frames.slice(own) : frames;
 }

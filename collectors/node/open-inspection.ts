@@ -111,6 +111,7 @@ function plan({
     ...(instead ?? [
       `start V8's CPU profiler, ${Math.round(1 / interval)} samples a second: holds its loop for about ${hold} ms`,
       'call the agent once a second: sizes of its heap, pauses of the garbage collector',
+      'while it grows: a stack for every 32 KiB allocated, and now and then a collection of the whole heap, where that holds its loop for no more than 0.1 s',
     ]),
     open === null
       ? 'at the end remove both and close the inspector'

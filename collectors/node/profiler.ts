@@ -44,7 +44,8 @@ const LAST_ANSWER_TIMEOUT: Seconds = 3;
 export interface Pause {
   readonly from: Seconds;
   readonly to: Seconds;
-  readonly what: 'start' | 'stop';
+  /** `heap`: a look at the heap, through the same connection. */
+  readonly what: 'start' | 'stop' | 'heap';
 }
 
 export type ProfilerResult =
@@ -290,6 +291,11 @@ export class NodeProfiler {
     const result = await command();
     this.#pauses.push({ from, to: monotonicNow(), what });
     return result;
+  }
+
+  /** Something else of ours that may hold the loop: what it held is counted, and no block of the program's. */
+  holding<T>(command: () => Promise<T>): Promise<T> {
+    return this.#pausing('heap', command);
   }
 
   /** The present window ends when somebody waits for it and it has paid for its pause, or when it is long. */

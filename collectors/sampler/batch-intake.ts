@@ -1,4 +1,4 @@
-import type { Frame, Gap, Seconds } from '../../src/core/types.ts';
+import type { Frame, Gap, Ratio, Seconds } from '../../src/core/types.ts';
 import {
   batchObservations,
   type BatchContext,
@@ -11,6 +11,11 @@ import { samplingPeriod } from './sampling-period.ts';
 import type { StackSource } from './stack-source.ts';
 import { StackTable } from './stack-table.ts';
 import type { Turn } from './turn-watch.ts';
+
+/** As V8's profiler calls it. */
+const COLLECTING = '(garbage collector)';
+/** A block of which V8 collected for this share, while a look of ours made it collect, would be none without. */
+const COLLECTING_SHARE: Ratio = 0.5;
 
 /** What the run's summary says of the sampler itself. */
 export interface SamplerStatistics {
@@ -82,17 +87,35 @@ export class BatchIntake {
       return;
     }
     const { turn } = block;
-    const pause = source.pauses.find(({ from, to }) => from < turn.endMax && to > turn.startMin);
-    if (pause !== undefined) {
+    const during = ({ from, to }: StackSource['pauses'][number]): boolean =>
+      from < turn.endMax && to > turn.startMin;
+    if (source.pauses.some((pause) => pause.what !== 'heap' && during(pause))) {
       queue.push(ownPause(turn, context));
       return;
     }
     // The source answers when it next looks, which may be ten seconds from now: the span waits, nothing else does.
     this.#pending.push(
       this.#foreignStacks(source, block, { context, queue }).then((stacks) => {
-        queue.push(blockSpan(block, context, stacks));
+        // Only now is it known how long we held it; and whether it was us, or we waited for it as everybody did.
+        const isOurs = source.pauses.some((pause) => pause.what === 'heap' && during(pause));
+        queue.push(
+          isOurs && this.#isCollecting(stacks)
+            ? ownPause(turn, context)
+            : blockSpan(block, context, stacks),
+        );
       }),
     );
+  }
+
+  /** Whether V8 collected garbage for most of it. */
+  #isCollecting(stacks: ReadonlyMap<string, Seconds>): boolean {
+    let all = 0;
+    let collecting = 0;
+    for (const [id, weight] of stacks) {
+      all += weight;
+      if (this.stacks.get(id)?.[0]?.function === COLLECTING) collecting += weight;
+    }
+    return all > 0 && collecting >= all * COLLECTING_SHARE;
   }
 
   async #foreignStacks(

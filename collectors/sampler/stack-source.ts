@@ -10,7 +10,12 @@ export interface StackSource {
   /** What it is and what it does to the target, for the report. */
   readonly description: string;
   /** Stretches in which it may have held the target's loop itself, CLOCK_MONOTONIC. */
-  readonly pauses: readonly { readonly from: Seconds; readonly to: Seconds }[];
+  readonly pauses: readonly {
+    readonly from: Seconds;
+    readonly to: Seconds;
+    /** `heap`: what it held of it, it collected garbage. */
+    readonly what?: string;
+  }[];
   /** All the time in which it may have held the loop, the shortest holds too, which explain no block. */
   readonly held: Seconds;
   /** Why it has no more stacks to give; null while it has. */

@@ -11,6 +11,7 @@ import {
   type Least,
 } from './growth-finding.ts';
 import { projectionOf } from './growth-projection.ts';
+import { type AllocatedGrowth, allocatedGrowth } from './growth-node-heap.ts';
 import { heldGrowth, type HeldGrowth, isOutsideOfObjects } from './growth-heap.ts';
 import { trendOf } from '../core/trend.ts';
 
@@ -51,7 +52,10 @@ export const memoryLeak: Detector = {
         return own === null ? [] : [{ ...owner, growth: own }];
       })
       .sort((a, b) => riseOf(b.growth) - riseOf(a.growth));
-    if (heap !== undefined) yield projected(view, heapFinding(view, heap, growth), heap.growth);
+    const allocated = allocatedGrowth(view);
+    if (allocated !== null) yield projected(view, allocatedFinding(view, allocated), allocated);
+    else if (heap !== undefined)
+      yield projected(view, heapFinding(view, heap, growth), heap.growth);
     else {
       const objects = heldGrowth(view);
       const known = growth ?? (objects === null ? null : namedGrowth(memory, objects));
@@ -73,6 +77,30 @@ function namedGrowth(memory: Readings, { isSteady }: HeldGrowth): Growth | null 
   const isPlain =
     isSteady && duration >= LEAST_STEADY_TIME && grows(trend, LEAST_MEMORY, LEAST_MEMORY);
   return isMuch || isPlain ? { what: 'memory', verb: 'grows', unit: 'bytes', trend } : null;
+}
+
+/** What V8 could not collect was allocated in one place. */
+function allocatedFinding(
+  view: RecordingView,
+  { mechanism, pid, owner, places, evidence, trend }: AllocatedGrowth,
+): Omit<Finding, 'id'> {
+  const isListeners = mechanism === 'listeners';
+  const finding = leakFinding(
+    view,
+    { what: 'the V8 heap, all garbage collected,', verb: 'grows', unit: 'bytes', trend },
+    {
+      code: 'TRC110',
+      kind: 'memory-leak',
+      mechanism,
+      owned: `by ${isListeners ? 'listeners that are added' : 'what is allocated'} in ${owner.name}`,
+      owner,
+      remedy: isListeners
+        ? `Remove each listener that ${owner.name} adds when what it is for is over, or add it with { once: true } and a signal of its own.`
+        : `Look for who keeps what ${owner.name} allocates: a list, a map, a closure, a promise that is never settled.`,
+    },
+  );
+  const [grows, ...others] = finding.evidence;
+  return { ...finding, pid, where: places, evidence: [grows, evidence, ...others] };
 }
 
 /** Objects of the program are looked at, and one container holds what grew. */
@@ -122,7 +150,7 @@ function isOld({ attributes }: Series): boolean {
 function projected(
   view: RecordingView,
   finding: Omit<Finding, 'id'>,
-  { trend }: Growth,
+  { trend }: Pick<Growth, 'trend'>,
 ): Omit<Finding, 'id'> {
   const projection = projectionOf(view, trend);
   if (projection === null) return finding;

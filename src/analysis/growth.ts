@@ -8,6 +8,7 @@ import {
   leakFinding,
   type Least,
 } from './growth-finding.ts';
+import { openedBy } from './growth-node-heap.ts';
 import {
   BY_KIND,
   BY_PEER,
@@ -121,7 +122,15 @@ function stateFinding(view: RecordingView, growth: Growth, state: Owner): Omit<F
   });
 }
 
+/** Functions of Node's library that open a file, a pipe or a socket: what they made stays as long as it is open. */
+const OPENS_IN = /^node:(?:internal\/)?(?:fs|net|dgram|child_process|http|tls)(?:[/_]|$)/;
+
 function kindFinding(view: RecordingView, growth: Growth, kind: Owner): Omit<Finding, 'id'> {
+  const where = openedBy(view, ({ file }) => OPENS_IN.test(file));
+  return { ...kindLeak(view, growth, kind), ...(where.length > 0 ? { where } : {}) };
+}
+
+function kindLeak(view: RecordingView, growth: Growth, kind: Owner): Omit<Finding, 'id'> {
   return leakFinding(view, growth, {
     code: 'TRC111',
     kind: 'fd-leak',

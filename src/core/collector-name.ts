@@ -6,6 +6,8 @@ export const COLLECTOR = {
   workers: 'worker-processes',
   /** V8's heap and garbage collector, through an inspector that trace may evaluate in (`--inspect`). */
   heap: 'v8-heap',
+  /** Where a Node process allocates what stays, through the same inspector, while it grows. */
+  nodeHeap: 'v8-allocations',
   /** The objects of a Python process, looked at while its memory grows. */
   pythonHeap: 'python-heap',
 } as const;

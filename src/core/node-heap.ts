@@ -25,6 +25,16 @@ export interface NodeHeapLook {
   readonly resident: Bytes | null;
   /** One for each place; in no order. */
   readonly sites: readonly HeapSite[];
+  /** What was seen to open files, pipes and connections since the first look, where that was looked for. */
+  readonly openers?: readonly HeapOpener[];
+}
+
+/** One stack in which something was opened. */
+export interface HeapOpener {
+  /** Innermost first, from the function of Node's that opens. Never empty. */
+  readonly frames: readonly Frame[];
+  /** CPU time that was sampled in it. */
+  readonly weight: Seconds;
 }
 
 /** Where the growth is: a place that allocates what stays; no one place; outside of V8's heap; nowhere. */
@@ -108,4 +118,9 @@ function growthOutside(before: NodeHeapLook, after: NodeHeapLook): Bytes | null 
 export function siteKey({ frames }: Pick<HeapSite, 'frames'>): string {
   const [at] = frames;
   return at === undefined ? '' : `${at.function}\n${at.file}\n${at.line}`;
+}
+
+/** The same stack in two looks, where sites are told apart by all of their frames. */
+export function stackKey(frames: readonly Frame[]): string {
+  return frames.map((frame) => `${frame.function}\n${frame.file}\n${frame.line}`).join('\n');
 }

@@ -147,6 +147,8 @@ export const SNAPSHOT = {
   locks: 'locks',
   /** The objects of one process while its memory grows: `pid`, and the largest types and containers of a HeapLook. */
   heap: 'heap',
+  /** What a Node process allocated and kept, by stack, while it grew (src/core/node-heap-snapshot.ts). */
+  nodeHeap: 'node-heap',
   /** The asyncio tasks of one process by coroutine and place (src/core/tasks-snapshot.ts). */
   tasks: 'tasks',
 } as const;

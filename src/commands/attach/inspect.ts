@@ -17,7 +17,7 @@ export class NodeInspector {
   readonly #environment: Environment;
   readonly #screen: Pick<AttachScreen, 'announceTouch'>;
   #inspection: Inspection | null = null;
-  #heap: Collector<ProcessTarget> | null = null;
+  #collectors: readonly Collector<ProcessTarget>[] = [];
   #info: CollectorInfo | null = null;
 
   constructor(
@@ -46,7 +46,7 @@ export class NodeInspector {
 
   /** Collectors that only an inspection brings. */
   get collectors(): readonly Collector<ProcessTarget>[] {
-    return this.#heap === null ? [] : [this.#heap];
+    return this.#collectors;
   }
 
   /** What `--inspect` came to, where it was asked for. */
@@ -69,9 +69,10 @@ export class NodeInspector {
 
   async #open(target: ProcessTarget, runtime: Runtime): Promise<StackSource | Unavailable> {
     const { inspect, maxPause } = this.#options;
-    const [{ openInspection }, { heapCollector }] = await Promise.all([
+    const [{ openInspection }, { heapCollector }, { nodeHeapWatch }] = await Promise.all([
       import('../../../collectors/node/open-inspection.ts'),
       import('../../../collectors/node/heap.ts'),
+      import('../../../collectors/node/heap-watch.ts'),
     ]);
     const opened = await openInspection({
       target,
@@ -87,7 +88,10 @@ export class NodeInspector {
       return refusal;
     }
     this.#inspection = opened.inspection;
-    this.#heap = heapCollector(opened.inspection);
+    this.#collectors = [
+      heapCollector(opened.inspection),
+      nodeHeapWatch(opened.inspection, maxPause ?? undefined),
+    ];
     this.#info = { name: COLLECTOR.heap, available: true, reason: null, remedy: null };
     return opened.inspection.profiler;
   }

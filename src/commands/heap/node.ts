@@ -40,7 +40,7 @@ export async function sampleNodeHeap(
   let looks: NodeHeapResult['looks'] | null;
   let left: string | null = null;
   try {
-    const sampling = await HeapSampling.start(opened.connection, pid, clock);
+    const sampling = await HeapSampling.start(opened.connection, pid, { clock });
     const half = (): Promise<unknown> =>
       sleep((interval / 2) * 1e3, undefined, { signal }).catch(() => undefined);
     const first = await sampling.look();
