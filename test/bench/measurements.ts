@@ -49,13 +49,17 @@ export function setting(name: string, otherwise: number): number {
   return value;
 }
 
-/** Measures rows `0 … n-1`, or only those that an earlier run on this commit had not come to. Rows must survive JSON. */
+/**
+ * Measures rows `0 … n-1`, or only those that an earlier run on this commit (or of another state that the figures depend on) had not come to.
+ * Rows must survive JSON.
+ */
 export async function rowsOf<T>(
   name: string,
   n: number,
   measure: (index: number) => Promise<T>,
+  state: string = commit(),
 ): Promise<T[]> {
-  const file = join(cacheFolder(), 'bench', commit(), `${name}.jsonl`);
+  const file = join(cacheFolder(), 'bench', state, `${name}.jsonl`);
   mkdirSync(dirname(file), { recursive: true });
   const rows = existsSync(file)
     ? readFileSync(file, 'utf8')
