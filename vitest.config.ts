@@ -71,7 +71,7 @@ const PROGRAMS = [
 ];
 
 const ON_DIST = {
-  globalSetup: ['test/global-setup.ts'],
+  globalSetup: ['test/python-setup.ts', 'test/global-setup.ts'],
   // Within a file that says it may: light targets side by side.
   maxConcurrency: 8,
   testTimeout: 120_000,
@@ -89,6 +89,7 @@ export default defineConfig({
         extends: true,
         test: {
           name: 'unit',
+          globalSetup: ['test/python-setup.ts'],
           maxWorkers: '100%',
           // They share a process, not globals: a fresh one for each file costs a quarter of a second.
           isolate: false,

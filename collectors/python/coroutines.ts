@@ -92,7 +92,7 @@ export class Coroutines {
     const state = memory.view(coroutine + (generator.state ?? 0), 1).readInt8(0);
     if (state > EXECUTING) return null;
     const at = coroutine + (generator.innerFrame ?? 0);
-    const code = witness.pointer(at + frame.code);
+    const code = this.#values.objects.reference(witness.pointer(at + frame.code));
     const instruction = witness.pointer(at + frame.instruction);
     const named = this.#codes.frame(code, instruction);
     // The state is a byte, its neighbours change with it or not at all: the aligned word is what is compared later.
@@ -101,9 +101,11 @@ export class Coroutines {
     if (state === EXECUTING) return { frame: { ...named, slots: [] }, state: 'running' };
     if (state === (minor >= 13 ? CREATED.since13 : CREATED.before13))
       return { frame: { ...named, slots: [] }, state: 'new' };
-    const count = memory.i32(at + (generator.stackTop ?? 0));
+    const locals = at + frame.locals;
+    const top = at + (generator.stackTop ?? 0);
+    const count = minor >= 14 ? (witness.pointer(top) - locals) / 8 : memory.i32(top);
     return {
-      frame: { ...named, slots: this.#slots(at + frame.locals, count, witness) },
+      frame: { ...named, slots: this.#slots(locals, count, witness) },
       state: 'suspended',
     };
   }
@@ -140,13 +142,13 @@ export class Coroutines {
 
   #slots(from: number, count: number, witness: Witness): readonly number[] {
     if (!Number.isInteger(count) || count < 0) throw new Unsound('range');
-    const { memory } = this.#values.objects;
+    const { objects } = this.#values;
     const last = from + (count - 1) * 8;
     // The top says what is awaited; the others are looked at only for what they are.
     const slots = Array.from({ length: Math.min(count, SLOT_LIMIT) }, (_, i) =>
-      memory.pointer(from + i * 8),
+      objects.reference(objects.memory.pointer(from + i * 8)),
     );
-    if (count > 0) slots[slots.length - 1] = witness.pointer(last);
+    if (count > 0) slots[slots.length - 1] = objects.reference(witness.pointer(last));
     return slots;
   }
 }

@@ -5,8 +5,9 @@ import { isAddress, Unsound, type PythonObjects } from './objects.ts';
 export const FRAME_LIMIT = 1024;
 
 const PAGE = 4096;
-/** `_PyInterpreterFrame.owner` of 3.12 and 3.13 for the frame that only marks an entry from C. */
+/** `_PyInterpreterFrame.owner` from 3.12 on for the frame that only marks an entry from C; 3.14 has two such kinds. */
 const OWNED_BY_C_STACK = 3;
+const LAST_OWNER_314 = 4;
 
 /** Some of a thread's frames, innermost first, as flat arrays of addresses. Valid until the next reading. */
 export interface FrameList {
@@ -144,7 +145,7 @@ class FrameWalk implements FrameList {
     const at = this.#locate(address);
     const { frame } = this.#objects.table;
     return (
-      pointerAt(this.#window, at + frame.code) === this.code[0] &&
+      this.#objects.reference(pointerAt(this.#window, at + frame.code)) === this.code[0] &&
       pointerAt(this.#window, at + frame.previous) === this.previous[0]
     );
   }
@@ -159,14 +160,15 @@ class FrameWalk implements FrameList {
     const previous = pointerAt(this.#window, at + frame.previous);
     if (frame.owner !== null) {
       const owner = this.#window.readUInt8(at + frame.owner);
-      if (owner > OWNED_BY_C_STACK || (owner === OWNED_BY_C_STACK && minor < 12))
-        throw new Unsound('range');
-      if (owner === OWNED_BY_C_STACK) return previous;
+      const last =
+        minor >= 14 ? LAST_OWNER_314 : minor >= 12 ? OWNED_BY_C_STACK : OWNED_BY_C_STACK - 1;
+      if (owner > last) throw new Unsound('range');
+      if (owner >= OWNED_BY_C_STACK) return previous;
     }
     const i = this.depth++;
     this.address[i] = address;
     this.previous[i] = previous;
-    this.code[i] = pointerAt(this.#window, at + frame.code);
+    this.code[i] = this.#objects.reference(pointerAt(this.#window, at + frame.code));
     this.instruction[i] = this.#isContiguous
       ? pointerAt(this.#window, at + frame.instruction)
       : this.#window.readInt32LE(at + frame.instruction);

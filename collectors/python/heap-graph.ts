@@ -71,11 +71,12 @@ const FUNCTION = { code: 48, defaults: 56, keywords: 64, closure: 72, dict: 88 }
 /** `PyCodeObject`: names of variables, by version. */
 const CODE_NAMES = { varnames: 72, freevars: 80, cellvars: 88, all: 96 } as const;
 /** A suspended frame: in the generator from 3.11 on (its `_PyInterpreterFrame`), a frame object before. */
-const GENERATOR_FRAME: Readonly<Record<number, number>> = { 11: 80, 12: 72, 13: 72 };
+const GENERATOR_FRAME: Readonly<Record<number, number>> = { 11: 80, 12: 72, 13: 72, 14: 72 };
 const INNER_FRAME: Readonly<Record<number, { code: number; stackTop: number; locals: number }>> = {
   11: { code: 32, stackTop: 64, locals: 72 },
   12: { code: 0, stackTop: 64, locals: 72 },
   13: { code: 0, stackTop: 64, locals: 72 },
+  14: { code: 0, stackTop: 64, locals: 80 },
 };
 const FRAME_OBJECT = { code: 32, locals: 360, locals310: 352 } as const;
 const GENERATOR_FRAME_OBJECT = 16;
@@ -105,7 +106,7 @@ export class HeapGraph {
     for (const [value, key] of roots.toReversed()) this.#reach(value, -1, LABEL.module, key);
     frames.forEach((frame, i) => {
       this.#names(frame.code).forEach((name, at) => {
-        this.#reach(this.#objects.memory.word(frame.locals + 8 * at), -2 - i, LABEL.local, name);
+        this.#reach(this.#reference(frame.locals + 8 * at), -2 - i, LABEL.local, name);
       });
     });
     for (let node = 0; node < this.index.size; node++) {
@@ -234,9 +235,12 @@ export class HeapGraph {
       return;
     }
     const frame = address + start;
-    // The two lowest bits of the code are not its address from 3.13 on; before they are zero.
-    const names = this.#names(memory.word(frame + layout.code));
-    const top = Math.min(VARIABLE_LIMIT, Math.max(0, memory.i32(frame + layout.stackTop)));
+    const names = this.#names(this.#reference(frame + layout.code));
+    const count =
+      minor >= 14
+        ? (memory.word(frame + layout.stackTop) - frame - layout.locals) / 8
+        : memory.i32(frame + layout.stackTop);
+    const top = Math.min(VARIABLE_LIMIT, Math.max(0, count));
     this.#variables(node, { first: frame + layout.locals, names, count: top });
   }
 
@@ -255,7 +259,7 @@ export class HeapGraph {
   ): void {
     const { memory, types } = this.#objects;
     for (let i = 0; i < count; i++) {
-      const value = memory.word(first + 8 * i);
+      const value = this.#reference(first + 8 * i);
       if (!isPointer(value)) continue;
       const name = names[i];
       // Behind the variables lies the stack: what is waited for is on top of it.
@@ -267,6 +271,13 @@ export class HeapGraph {
         value: name ?? 0,
       });
     }
+  }
+
+  /** What a slot of a frame refers to: from 3.14 on the two lowest bits are a tag, 3 that of a number. */
+  #reference(slot: number): number {
+    const word = this.#objects.memory.word(slot);
+    if (this.#objects.minor < 14) return word;
+    return word % 4 === 3 ? 0 : word - (word % 4);
   }
 
   /** The names of a code's variables in the order of their places: arguments, locals, cells, closed-over ones. */

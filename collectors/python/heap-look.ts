@@ -51,6 +51,7 @@ interface Walked {
   readonly walk: GcWalk;
   /** Whether no collection of everything moved objects meanwhile. */
   readonly isUndisturbed: boolean;
+  readonly isIncremental: boolean;
 }
 
 export class PythonHeap {
@@ -87,7 +88,8 @@ export class PythonHeap {
     }
     if (best === null) return null;
     const graph = yield* this.#search();
-    const isWhole = this.#coverage(graph, best) >= LEAST_COVERAGE;
+    // What a step of an incremental collection had taken out may lie all in one place, which the search hardly sees.
+    const isWhole = !best.isIncremental && this.#coverage(graph, best) >= LEAST_COVERAGE;
     return yield* this.#complete({ ...best, isUndisturbed: isWhole }, { from, graph });
   }
 
@@ -132,8 +134,9 @@ export class PythonHeap {
     if (!isWhole) return null;
     for (let i = 0; i < WAITS && collectorState(memory, first).isCollecting; i++) yield;
     const after = collectorState(memory, first);
-    const isUndisturbed = !isOneWay && !after.isCollecting && after.full === before.full;
-    return { census, walk, isUndisturbed };
+    const isUndisturbed =
+      !isOneWay && !after.isCollecting && after.disturbing === before.disturbing;
+    return { census, walk, isUndisturbed, isIncremental: after.isIncremental };
   }
 
   /** Where the lists may lie: in the interpreter since 3.9, in the runtime before. */

@@ -6,7 +6,8 @@ import { type HeapType, type HeapTypes, isPointer } from './heap-types.ts';
 /** Field positions, the same in 3.8 to 3.14 (from the headers). */
 const DICT = { used: 16, keys: 32, values: 40 } as const;
 const LIST = { size: 16, items: 24, allocated: 32 } as const;
-const TUPLE = { size: 16, items: 24 } as const;
+/** From 3.14 on a tuple keeps its hash before the items. */
+const TUPLE = { size: 16, items: 24, items314: 32 } as const;
 const SET = { used: 24, mask: 32, table: 40, small: 64, entry: 16 } as const;
 const DEQUE = { size: 16, left: 24, leftIndex: 40, block: 64, blockBytes: 528, data: 8 } as const;
 const BYTES = { size: 16, header: 33 } as const;
@@ -266,7 +267,10 @@ export class HeapObjects {
   #sequence(address: number, form: string, { limit, item, isSpread = false }: Wanted): void {
     const { memory } = this;
     const size = entries(memory.word(address + LIST.size));
-    const first = form === 'tuple' ? address + TUPLE.items : memory.word(address + LIST.items);
+    const first =
+      form === 'tuple'
+        ? address + (this.minor >= 14 ? TUPLE.items314 : TUPLE.items)
+        : memory.word(address + LIST.items);
     if (!isPointer(first)) return;
     const { start, stride } = partOf(size, limit, isSpread);
     for (let i = start; i < size; i += stride) {

@@ -35,7 +35,7 @@ export type Visit = (address: number, type: HeapType) => void;
 
 const link = (word: number): number => word - (word % FLAGS);
 
-/** Where the lists of one interpreter begin; null when there are none that hold together. */
+/** Where the lists of one interpreter begin, in the order in which objects go through them; null when there are none that hold together. */
 export function findGenerations(memory: HeapMemory, start: number): readonly number[] | null {
   for (let at = start; at < start + SEARCHED; at += 8) {
     if (!isGeneration(memory, at)) continue;
@@ -43,7 +43,10 @@ export function findGenerations(memory: HeapMemory, start: number): readonly num
     if (!heads.every((head) => isGeneration(memory, head))) continue;
     // `gc.freeze()` moves everything to a fourth one; up to 3.13 a pointer lies between.
     const behind = at + GENERATIONS * GENERATION;
-    const permanent = memory.word(behind) === at ? behind + 8 : behind;
+    const isIncremental = memory.word(behind) !== at;
+    const permanent = isIncremental ? behind : behind + 8;
+    // The incremental collector has a young list and two old ones, which take turns: what was looked at goes to the one of them.
+    if (isIncremental && memory.u32(at + VISITED) === 0) heads.push(...heads.splice(1, 1));
     return isGeneration(memory, permanent) ? [...heads, permanent] : heads;
   }
   return null;
@@ -52,12 +55,15 @@ export function findGenerations(memory: HeapMemory, start: number): readonly num
 /** Behind the generations lie a pointer, the permanent one, and for each three counts: collections, objects collected, uncollectable. */
 const FULL_COLLECTIONS = GENERATIONS * GENERATION + 8 + GENERATION + 2 * 24;
 const COLLECTING = FULL_COLLECTIONS + 24;
+/** From the first list of an incremental collector (3.14), which has no such pointer, to the number of the old list that was looked at. */
+const VISITED = COLLECTING - 8 + 40;
 
 /** What the collector does at the moment. */
 export interface CollectorState {
+  readonly isIncremental: boolean;
   readonly isCollecting: boolean;
-  /** Collections of everything that are over. */
-  readonly full: number;
+  /** Collections that are over, of those during which a walk sees too few objects: those of everything, and all of 3.14. */
+  readonly disturbing: number;
 }
 
 /**
@@ -66,10 +72,17 @@ export interface CollectorState {
  */
 export function collectorState(memory: HeapMemory, first: number): CollectorState {
   memory.renew(first);
-  memory.renew(first + COLLECTING);
+  memory.renew(first + VISITED);
+  const isIncremental = memory.word(first + GENERATIONS * GENERATION) !== first;
+  const shift = isIncremental ? -8 : 0;
+  const last = first + FULL_COLLECTIONS + shift;
   return {
-    isCollecting: memory.u32(first + COLLECTING) === 1,
-    full: memory.word(first + FULL_COLLECTIONS),
+    isIncremental,
+    isCollecting: memory.u32(first + COLLECTING + shift) === 1,
+    // Each step of an incremental collection takes what it reaches out of the lists for a while, which may be most of it.
+    disturbing: isIncremental
+      ? memory.word(last) + memory.word(last - 24) + memory.word(last - 48)
+      : memory.word(last),
   };
 }
 

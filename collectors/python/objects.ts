@@ -42,6 +42,10 @@ const FIRST_PAGE = 4096;
 /** No object, frame or thread state is less aligned. */
 const ALIGNMENT = 8;
 
+/** `_PyStackRef`: the release from which on, and the tag of a number. */
+const TAGGED_SINCE = 14;
+const TAGGED_INT = 3;
+
 /** Function names and paths longer than this (PATH_MAX, in characters) are cut. */
 export const TEXT_LIMIT = 4096;
 /** A string that claims to be longer is not a name but a wrong read. */
@@ -88,6 +92,16 @@ export class PythonObjects {
     this.symbols = symbols;
   }
 
+  /**
+   * The address in a word of a frame: from 3.14 on (pycore_stackref.h) the two lowest bits say who owns the reference, and a small number
+   * may stand there itself, which gives no address.
+   */
+  reference(word: number): number {
+    if (this.table.minor < TAGGED_SINCE) return word;
+    const tag = word % 4;
+    return tag === TAGGED_INT ? 0 : word - tag;
+  }
+
   /** Throws Unsound unless the object at `address` is exactly of the type at `type`. */
   check(address: number, type: number): void {
     if (!isAddress(address) || this.memory.pointer(address + this.table.object.type) !== type)
@@ -129,7 +143,7 @@ export class PythonObjects {
     this.check(address, symbols.strType);
     const length = memory.i64(address + table.unicode.length);
     if (length < 0 || length > SOUND_TEXT_LENGTH) throw new Unsound('length');
-    // PyASCIIObject.state, the same in 3.8 to 3.13: interned:2 kind:3 compact:1 ascii:1.
+    // PyASCIIObject.state, the same in 3.8 to 3.14: interned:2 kind:3 compact:1 ascii:1.
     const state = memory.u32(address + table.unicode.state);
     const kind = (state >> 2) & 7;
     const isCompact = ((state >> 5) & 1) === 1;

@@ -16,6 +16,8 @@ export interface OffsetTable {
     readonly threadsHead: number;
     /** `sys.modules`. */
     readonly modules: number;
+    /** Head of the list of asyncio's tasks whose thread has ended (3.14 on). */
+    readonly asyncioTasks: number | null;
   };
   /** The heads of the collector's generations, one after the other; in `_PyRuntime` in 3.8, in the interpreter since. */
   readonly gc: {
@@ -38,6 +40,9 @@ export interface OffsetTable {
     readonly nativeThreadId: number | null;
     readonly cframe: number | null;
     readonly currentFrame: number;
+    /** The task that the thread's loop runs, and the head of the list of its tasks (3.14 on; sets of `asyncio.tasks` before). */
+    readonly asyncioTask: number | null;
+    readonly asyncioTasks: number | null;
   };
   /** PyFrameObject up to 3.10, _PyInterpreterFrame (which alone has an owner) since. */
   readonly frame: {
@@ -109,8 +114,8 @@ export interface OffsetTable {
     readonly weakReference: number;
   };
   /**
-   * A generator or coroutine, and where its frame keeps the top of its stack: `stackTop` is a pointer up to 3.9 and a 32-bit count since
-   * 3.11; 3.10 has a 32-bit `depth` above `stack`.
+   * A generator or coroutine, and where its frame keeps the top of its stack: `stackTop` is a pointer up to 3.9 and from 3.14 on, a 32-bit
+   * count in 3.11 to 3.13; 3.10 has a 32-bit `depth` above `stack`.
    */
   readonly generator: {
     readonly frame: number | null;
@@ -120,8 +125,34 @@ export interface OffsetTable {
     readonly stack: number | null;
     readonly stackTop: number | null;
   };
-  /** Where `_PyRuntime` of 3.13 itself states some of the above (its `_Py_DebugOffsets`). */
+  /** Where `_PyRuntime` of 3.13 and later itself states some of the above (its `_Py_DebugOffsets`). */
   readonly selfDescription: SelfDescription | null;
+}
+
+/** What a release has otherwise than the one before it. */
+type Changes = {
+  readonly [K in keyof OffsetTable]?: OffsetTable[K] extends object | null
+    ? Partial<NonNullable<OffsetTable[K]>>
+    : OffsetTable[K];
+};
+
+/** The tables of all releases from the first one and the differences of each from the one before. */
+export function releases(
+  first: OffsetTable,
+  ...others: readonly Changes[]
+): readonly OffsetTable[] {
+  const tables = [first];
+  let last = first;
+  for (const changes of others) {
+    const groups = Object.entries(changes).map(([name, value]) => {
+      const before: unknown = Object.entries(last).find(([key]) => key === name)?.[1];
+      const isGroup = typeof value === 'object' && value !== null;
+      return [name, isGroup && typeof before === 'object' ? { ...before, ...value } : value];
+    });
+    last = { ...last, ...Object.fromEntries(groups) };
+    tables.push(last);
+  }
+  return tables;
 }
 
 /** Positions within `_Py_DebugOffsets`; each holds a 64-bit number. */

@@ -30,7 +30,7 @@ const LIST_STEP = 64;
 
 export type OpenedPython = { readonly ok: true; readonly reader: PythonReader } | PythonRefusal;
 
-/** Opens a running CPython 3.8 to 3.13 for reading. It is neither stopped nor changed. */
+/** Opens a running CPython 3.8 to 3.14 for reading. It is neither stopped nor changed. */
 export function openPython(pid: number): OpenedPython {
   let memory: ProcessMemory | null = null;
   try {

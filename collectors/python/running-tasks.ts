@@ -1,6 +1,7 @@
 import { monotonicNow } from '../../src/core/clock.ts';
 import type { Frame, Seconds } from '../../src/core/types.ts';
 import { ProcessMemory } from '../../src/platform/memory.ts';
+import { readAsyncioOffsets } from './asyncio-offsets.ts';
 import { PythonAttributes } from './attributes.ts';
 import { PythonObjects } from './objects.ts';
 import type { PythonReader } from './reader.ts';
@@ -37,14 +38,18 @@ export class RunningTasks {
   readonly #drafts: TaskDrafts;
   readonly #attributes: PythonAttributes;
   readonly #chains = new Map<number, Chain>();
+  /** The dictionary in which asyncio notes what each loop runs; from 3.14 on the thread states that do. */
   #notes: number | null = null;
+  #threads: readonly number[] = [];
   #lookAt: Seconds = Number.NEGATIVE_INFINITY;
 
   /** Over an opened process, with a memory of its own. Throws the errno error where that may not be opened. */
   constructor(reader: PythonReader) {
     const { table, symbols } = reader.objects;
     this.#memory = new ProcessMemory(reader.pid);
-    this.#drafts = new TaskDrafts(new PythonObjects(this.#memory, table, symbols));
+    this.#drafts = new TaskDrafts(new PythonObjects(this.#memory, table, symbols), () =>
+      readAsyncioOffsets(reader.pid, this.#memory),
+    );
     this.#attributes = new PythonAttributes(this.#drafts.values);
   }
 
@@ -52,9 +57,15 @@ export class RunningTasks {
   now(): ReadonlySet<number> {
     const at = monotonicNow();
     if (at >= this.#lookAt) this.#look(at);
+    const rings = this.#drafts.rings();
     const notes = this.#notes;
-    if (notes === null) return NONE;
+    if (rings === null && notes === null) return NONE;
     this.#memory.forget();
+    if (rings !== null) {
+      const tasks = attempt(() => this.#threads.map((thread) => rings.running(thread))) ?? [];
+      return new Set(tasks.filter((task) => task !== 0).slice(0, LOOPS_LIMIT));
+    }
+    if (notes === null) return NONE;
     const running = attempt(() => {
       const found = new Set<number>();
       for (const [, task] of this.#drafts.values.entries(notes)) {
@@ -91,6 +102,7 @@ export class RunningTasks {
     this.#drafts.begin();
     this.#notes = attempt(() => {
       if (this.#drafts.sets() === null) return null;
+      this.#threads = [...(this.#drafts.rings()?.threadsWithTasks() ?? [])];
       return this.#attributes.global('asyncio.tasks', '_current_tasks');
     });
   }

@@ -1,11 +1,13 @@
 import type { TaskView } from '../../src/core/tasks.ts';
 import { MemoryError } from '../../src/platform/memory.ts';
+import type { AsyncioOffsets } from './asyncio-offsets.ts';
 import { PythonAttributes } from './attributes.ts';
 import { CodeObjects } from './code-objects.ts';
 import { type AwaitChain, Coroutines } from './coroutines.ts';
 import { type PythonObjects, Unsound } from './objects.ts';
 import { type TaskFields, TaskObjects } from './task-objects.ts';
 import { TaskParents } from './task-parents.ts';
+import { TaskRings } from './task-rings.ts';
 import { TaskWaits, addressText } from './task-waits.ts';
 import { PythonValues } from './values.ts';
 import { Witness } from './witness.ts';
@@ -29,6 +31,17 @@ interface TaskMembers {
   foreign: number;
 }
 
+/** Where 3.14.3 has them in a task, as its `_asyncio` states. */
+const TASK_OF_314 = { name: 136, coroutine: 128, node: 152 } as const;
+
+/** Where asyncio keeps its tasks. */
+interface Known {
+  readonly task: number;
+  readonly future: number;
+  readonly sets: readonly number[];
+  readonly stated: AsyncioOffsets | null;
+}
+
 /** Reads tasks by one memory, without knowing whether they move meanwhile. Methods throw Unsound or MemoryError unless they say so. */
 export class TaskDrafts {
   readonly values: PythonValues;
@@ -38,13 +51,12 @@ export class TaskDrafts {
   readonly #objects: TaskObjects;
   readonly #parents: TaskParents;
   readonly #waits: TaskWaits;
-  #known: {
-    readonly task: number;
-    readonly future: number;
-    readonly sets: readonly number[];
-  } | null = null;
+  readonly #stated: () => AsyncioOffsets | null;
+  #known: Known | null = null;
 
-  constructor(objects: PythonObjects) {
+  /** `stated`: what the process's `_asyncio` states of itself, asked for from 3.14 on. */
+  constructor(objects: PythonObjects, stated: () => AsyncioOffsets | null) {
+    this.#stated = stated;
     this.values = new PythonValues(objects);
     this.#attributes = new PythonAttributes(this.values);
     this.#codes = new CodeObjects(objects);
@@ -85,14 +97,15 @@ export class TaskDrafts {
    */
   sets(): readonly number[] | null {
     if (this.#known !== null) {
-      this.#objects.begin(this.#known);
+      this.#objects.begin(this.#known, this.#known.stated);
       return this.#known.sets;
     }
     const task = this.#attributes.global('asyncio.tasks', '_CTask');
     const future = this.#attributes.global('asyncio.futures', '_CFuture');
     if (task === null || future === null) return null;
-    this.#objects.begin({ task, future });
     const { minor } = this.values.objects.table;
+    const stated = minor >= 14 ? (this.#stated() ?? this.#ofTable()) : null;
+    this.#objects.begin({ task, future }, stated);
     const names = minor >= 12 ? ['_scheduled_tasks', '_eager_tasks'] : ['_all_tasks'];
     const sets: number[] = [];
     for (const name of names) {
@@ -103,8 +116,35 @@ export class TaskDrafts {
       if (data !== null) sets.push(data);
     }
     if (sets.length === 0) return null;
-    this.#known = { task, future, sets };
+    this.#known = { task, future, sets, stated };
     return sets;
+  }
+
+  /** The rings of tasks of 3.14 and later; null before, and while it is not known where they are. */
+  rings(): TaskRings | null {
+    const stated = this.#known?.stated ?? null;
+    return stated === null ? null : new TaskRings(this.values.objects, stated);
+  }
+
+  /** How many tasks the sets and the rings have. */
+  size(sets: readonly number[]): number {
+    let size = sets.reduce((sum, set) => sum + this.values.size(set), 0);
+    for (const _ of this.rings()?.tasks() ?? []) size++;
+    return size;
+  }
+
+  /** What the headers say, for a module that was stripped of its sections. */
+  #ofTable(): AsyncioOffsets | null {
+    const { interpreter, thread } = this.values.objects.table;
+    const { asyncioTask, asyncioTasks } = thread;
+    if (interpreter.asyncioTasks === null || asyncioTask === null || asyncioTasks === null)
+      return null;
+    return {
+      ...TASK_OF_314,
+      interpreterTasks: interpreter.asyncioTasks,
+      runningTask: asyncioTask,
+      threadTasks: asyncioTasks,
+    };
   }
 
   /** The future that a task waits for, 0 for none; null for a task that is over, or makes no sense. Does not throw. */
@@ -133,6 +173,11 @@ export class TaskDrafts {
       members.visited++;
       if (this.#objects.kind(task) === 'task') members.tasks.push(task);
       else if (task !== symbols.none) members.foreign++;
+    }
+    for (const task of this.rings()?.tasks() ?? []) {
+      members.visited++;
+      if (this.#objects.kind(task) === 'task') members.tasks.push(task);
+      else members.foreign++;
     }
     return members;
   }

@@ -1,11 +1,13 @@
+import type { AsyncioOffsets } from './asyncio-offsets.ts';
 import { isAddress, Unsound } from './objects.ts';
 import type { Witness } from './witness.ts';
 import { TYPE_FLAG, type PythonValues } from './values.ts';
 
 /**
  * Where `_asyncio`'s Future and Task keep their fields. The structs are private to Modules/_asynciomodule.c, in no header; measured by
- * ctypes on 3.8.18, 3.9.18, 3.10.13, 3.11.7, 3.12.1 and 3.13.0 (the words of a task before and after it ended), and each task is
- * believed only when its coroutine and name are of the types they must be.
+ * ctypes on 3.8.18, 3.9.18, 3.10.13, 3.11.7, 3.12.1, 3.13.0 and 3.14.3 (the words of a task before and after it ended), and each task is
+ * believed only when its coroutine and name are of the types they must be. From 3.14 on
+ * the module states where the coroutine lies, and that is taken.
  */
 interface TaskLayout {
   /** 0 pending, 1 cancelled, 2 finished; 32 bits. */
@@ -19,6 +21,7 @@ const LAYOUTS: Readonly<Record<number, TaskLayout>> = {
   11: { state: 88, waiter: 128 },
   12: { state: 88, waiter: 128 },
   13: { state: 96, waiter: 112 },
+  14: { state: 104, waiter: 120 },
 };
 const LOOP = 16;
 const CALLBACK = 24;
@@ -45,7 +48,7 @@ export interface TaskFields {
 /** Reads the structs of `_asyncio`. All methods throw Unsound or MemoryError. */
 export class TaskObjects {
   readonly #values: PythonValues;
-  readonly #layout: TaskLayout;
+  #layout: TaskLayout;
   #types: { readonly task: number; readonly future: number } = { task: 0, future: 0 };
   readonly #kinds = new Map<number, 'task' | 'future' | 'other'>();
 
@@ -57,9 +60,13 @@ export class TaskObjects {
     this.#layout = layout;
   }
 
-  /** Starts a look, with the addresses of the types `_asyncio.Task` and `_asyncio.Future`. */
-  begin(types: { readonly task: number; readonly future: number }): void {
+  /** Starts a look, with the addresses of the types `_asyncio.Task` and `_asyncio.Future`, and what the module states of tasks. */
+  begin(
+    types: { readonly task: number; readonly future: number },
+    stated: AsyncioOffsets | null,
+  ): void {
     this.#types = types;
+    if (stated !== null) this.#layout = { ...this.#layout, waiter: stated.coroutine - COROUTINE };
     this.#kinds.clear();
   }
 

@@ -1,5 +1,6 @@
 import type { TasksLook, TaskLoop, TaskView } from '../../src/core/tasks.ts';
 import { ProcessMemory, WALKING } from '../../src/platform/memory.ts';
+import { readAsyncioOffsets } from './asyncio-offsets.ts';
 import { PythonObjects, Unsound, isAddress } from './objects.ts';
 import type { PythonReader } from './reader.ts';
 import { type TaskDraft, TaskDrafts, attempt } from './task-drafts.ts';
@@ -39,8 +40,9 @@ export class TaskReader {
     const narrow = new ProcessMemory(reader.pid);
     this.#ids = new ThreadIds(reader.pid);
     this.#memories = [wide, narrow];
-    this.#wide = new TaskDrafts(new PythonObjects(wide, table, symbols));
-    this.#narrow = new TaskDrafts(new PythonObjects(narrow, table, symbols));
+    const stated = () => readAsyncioOffsets(reader.pid, narrow);
+    this.#wide = new TaskDrafts(new PythonObjects(wide, table, symbols), stated);
+    this.#narrow = new TaskDrafts(new PythonObjects(narrow, table, symbols), stated);
   }
 
   close(): void {
@@ -50,11 +52,9 @@ export class TaskReader {
   /** How many tasks the process says it has, those that are done and not yet forgotten included; null without asyncio, or unreadable. */
   count(): number | null {
     const drafts = this.#narrow;
-    const size = (sets: readonly number[]): number =>
-      sets.reduce((sum, set) => sum + drafts.values.size(set), 0);
     drafts.begin();
     const known = attempt(() => drafts.sets());
-    const count = known === null ? null : attempt(() => size(known));
+    const count = known === null ? null : attempt(() => drafts.size(known));
     if (known !== null && count === null) drafts.forgetSets();
     return count;
   }
@@ -144,8 +144,7 @@ export class TaskReader {
       }
       best = { addresses: [...new Set(members.tasks)], foreign: members.foreign, retries };
       this.#wide.begin();
-      const after = attempt(() => found.map((set) => this.#wide.values.size(set)));
-      if (after?.reduce((sum, size) => sum + size, 0) === members.visited) return best;
+      if (attempt(() => this.#wide.size(found)) === members.visited) return best;
     }
     if (best === null) throw new Unsound('moved');
     return best;

@@ -97,8 +97,8 @@ export class TaskWaits {
       if (/(?:^|\.)__aenter__$/.test(frame.function)) entering.add(this.#self(frame));
     }
     for (const frame of chain.frames) {
-      for (const slot of frame.slots) {
-        const context = this.#exitOf(slot);
+      for (const [i, slot] of frame.slots.entries()) {
+        const context = this.#exitOf(slot, frame.slots[i + 1] ?? 0);
         if (context === 0 || entering.has(context)) continue;
         const object = this.#object(context);
         if (object === null) continue;
@@ -120,11 +120,12 @@ export class TaskWaits {
     );
   }
 
-  /** The object whose bound `__aexit__` this is, else 0. */
-  #exitOf(slot: number): number {
+  /** The object whose bound `__aexit__` this is, else 0. From 3.14 on the function lies there, and behind it the object. */
+  #exitOf(slot: number, next: number): number {
     if (!isAddress(slot)) return 0;
     const { values } = this.#sources.attributes;
     const { memory, table } = values.objects;
+    if (table.minor >= 14 && next !== 0 && this.functionName(slot) === '__aexit__') return next;
     if (values.typeOf(slot).name !== 'method') return 0;
     const method = memory.pointer(slot + table.callable.methodFunction);
     return this.functionName(method) === '__aexit__'

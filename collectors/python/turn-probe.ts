@@ -39,7 +39,7 @@ export interface FrameSource {
   codeAt(address: number): Code;
 }
 
-/** `_run_once` and the locals of the same name in CPython 3.8 to 3.13 (Lib/asyncio/base_events.py). */
+/** `_run_once` and the locals of the same name in CPython 3.8 to 3.14 (Lib/asyncio/base_events.py). */
 const TURN_FUNCTION = '_run_once';
 const LOOP_FUNCTION = 'run_forever';
 const LOOP_FILE = /(?:^|\/)asyncio\/base_events\.py$/;
@@ -114,10 +114,11 @@ export class AsyncioTurnProbe implements TurnProbe {
 
   /** Reads the frame into its buffer and tells whether it is still a `_run_once` with the same caller. */
   #isInPlace(found: Found): boolean {
-    const { memory, table } = this.#source.objects;
+    const { objects } = this.#source;
+    const { memory, table } = objects;
     memory.readInto(found.buffer, found.address);
     return (
-      pointerAt(found.buffer, table.frame.code) === found.code &&
+      objects.reference(pointerAt(found.buffer, table.frame.code)) === found.code &&
       pointerAt(found.buffer, table.frame.previous) === found.previous
     );
   }
@@ -149,13 +150,14 @@ export class AsyncioTurnProbe implements TurnProbe {
 
   #decode(found: Found): Turn {
     const turn = this.#turn;
-    const handle = pointerAt(found.buffer, found.handle);
+    const { objects } = this.#source;
+    const local = (at: number): number => objects.reference(pointerAt(found.buffer, at));
+    const handle = local(found.handle);
     turn.frame = found.address;
-    turn.turnStart = this.#float(pointerAt(found.buffer, found.start));
-    turn.index = this.#integer(pointerAt(found.buffer, found.index));
+    turn.turnStart = this.#float(local(found.start));
+    turn.index = this.#integer(local(found.index));
     // `handle` is also a loop variable of the preparations before the select, and None after the last callback.
-    const isRunning =
-      turn.turnStart > 0 && turn.index >= 0 && handle !== this.#source.objects.symbols.none;
+    const isRunning = turn.turnStart > 0 && turn.index >= 0 && handle !== objects.symbols.none;
     turn.handle = isRunning ? handle : 0;
     return turn;
   }

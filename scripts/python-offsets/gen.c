@@ -17,6 +17,11 @@
 #include "internal/pycore_frame.h"
 #include "internal/pycore_dict.h"
 #endif
+#if PY_VERSION_HEX >= 0x030e0000
+#include "internal/pycore_interpframe.h"
+#include "internal/pycore_tstate.h"
+#include "internal/pycore_debug_offsets.h"
+#endif
 
 #define OPEN(group) printf("  \"%s\": {", group), first = 1
 #define CLOSE() printf("},\n")
@@ -42,9 +47,17 @@ static void print_runtime(void) {
 #else
   FIELD("modules", struct _is, modules);
 #endif
+#if PY_VERSION_HEX >= 0x030e0000
+  FIELD("asyncioTasks", struct _is, asyncio_tasks_head);
+#else
+  ABSENT("asyncioTasks");
+#endif
   CLOSE();
   OPEN("gc");
-#if PY_VERSION_HEX >= 0x03090000
+#if PY_VERSION_HEX >= 0x030e0000
+  ABSENT("inRuntime");
+  FIELD("inInterpreter", struct _is, gc.young);
+#elif PY_VERSION_HEX >= 0x03090000
   ABSENT("inRuntime");
   FIELD("inInterpreter", struct _is, gc.generations);
 #else
@@ -86,6 +99,13 @@ static void print_thread(void) {
 #else
   ABSENT("cframe");
   FIELD("currentFrame", PyThreadState, frame);
+#endif
+#if PY_VERSION_HEX >= 0x030e0000
+  FIELD("asyncioTask", _PyThreadStateImpl, asyncio_running_task);
+  FIELD("asyncioTasks", _PyThreadStateImpl, asyncio_tasks_head);
+#else
+  ABSENT("asyncioTask");
+  ABSENT("asyncioTasks");
 #endif
   CLOSE();
 }
@@ -230,7 +250,11 @@ static void print_generator(void) {
   FIELD("state", PyGenObject, gi_frame_state);
   ABSENT("depth");
   ABSENT("stack");
+#if PY_VERSION_HEX >= 0x030e0000
+  FIELD("stackTop", _PyInterpreterFrame, stackpointer);
+#else
   FIELD("stackTop", _PyInterpreterFrame, stacktop);
+#endif
 #else
   FIELD("frame", PyGenObject, gi_frame);
   ABSENT("innerFrame");

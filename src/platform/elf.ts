@@ -84,7 +84,40 @@ export function elfSymbols(path: string, names: readonly string[]): ElfSymbols |
   }
 }
 
+/** Where one section of a file lies when it is loaded. */
+export interface ElfSection {
+  /** As in {@link ElfSymbols}. */
+  readonly base: number;
+  readonly address: number;
+  readonly size: number;
+}
+
+/** Looks a section up by its name; null where there is none, or the file is not 64-bit little-endian ELF. Throws errno errors of reading. */
+export function elfSection(path: string, name: string): ElfSection | null {
+  const fd = openSync(path, 'r');
+  try {
+    const header = readAt(fd, 0, 64);
+    const parsed = parseHeader(header);
+    if (parsed === null || parsed.bits !== 64 || !parsed.littleEndian || header.length < 64)
+      return null;
+    const base = firstLoadedAddress(fd, header);
+    const sections = readSections(fd, header, fstatSync(fd).size);
+    const strings = sections[header.readUInt16LE(62)];
+    if (base === null || strings === undefined) return null;
+    const names = readAt(fd, strings.offset, strings.size);
+    const wanted = Buffer.from(`${name}\0`, 'latin1');
+    const found = sections.find(({ nameAt }) =>
+      names.subarray(nameAt, nameAt + wanted.length).equals(wanted),
+    );
+    return found === undefined ? null : { base, address: found.address, size: found.size };
+  } finally {
+    closeSync(fd);
+  }
+}
+
 interface Section {
+  readonly nameAt: number;
+  readonly address: number;
   readonly type: number;
   readonly offset: number;
   readonly size: number;
@@ -119,6 +152,8 @@ function readSections(fd: number, header: Buffer, fileSize: number): readonly Se
   const sections: Section[] = [];
   for (let at = 0; at + SECTION_HEADER_SIZE <= table.length; at += SECTION_HEADER_SIZE) {
     const section = {
+      nameAt: table.readUInt32LE(at),
+      address: u64(table, at + 16),
       type: table.readUInt32LE(at + 4),
       offset: u64(table, at + 24),
       size: u64(table, at + 32),

@@ -17,7 +17,7 @@ inspector is open already, V8's profiler is started through it (--max-pause).
 
 What can be seen depends on the runtime and on permission. Whatever cannot be
 seen is said first, with the reason and with what would make it visible:
-  CPython 3.8-3.13   loop blocks with the Python stack (asyncio and uvloop)
+  CPython 3.8-3.14   loop blocks with the Python stack (asyncio and uvloop)
   Node 20 and later  loop blocks; stacks, heap and garbage collection with
                      --inspect, stacks also if node was started with it
   anything else      CPU, memory, threads, descriptors, waits for a core

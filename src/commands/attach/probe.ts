@@ -226,7 +226,7 @@ function noLoopReader(runtime: Runtime): Extract<Availability, { available: fals
     runtime.reason ??
     (runtime.name === 'native'
       ? 'it runs neither CPython nor Node, so there is no event loop that can be read'
-      : `iterations of ${runtime.name}'s event loop cannot be told apart (those of CPython 3.8-3.13 and Node 20 or newer can)`);
+      : `iterations of ${runtime.name}'s event loop cannot be told apart (those of CPython 3.8-3.14 and Node 20 or newer can)`);
   return { available: false, reason, remedy: null };
 }
 

@@ -29,7 +29,7 @@ const help = `trace tasks - the asyncio tasks of a running process, and what the
 Usage:
   trace tasks <pid> [options]
 
-Reads the memory of a CPython 3.8 to 3.13 and shows every task that is not done:
+Reads the memory of a CPython 3.8 to 3.14 and shows every task that is not done:
 its name, its coroutine, where it is suspended, what it waits for (a lock, a
 queue, a socket, other tasks), and who waits for it, as a tree. For asyncio and
 uvloop. The process was not prepared for this, and is not paused or changed.

@@ -61,7 +61,8 @@ describe.each(interpreters())('values of CPython $version', ({ path }) => {
     const plain = global('plain');
     expect(values.typeOf(plain).name).toBe('Plain');
     expect(objects.text(attributes.get(plain, 'name') ?? 0)).toBe('plain-1');
-    expect([...attributes.of(plain)].map(([name]) => name)).toEqual(['name', 'n']);
+    // 3.14 has the names in an order of its own.
+    expect([...attributes.of(plain)].map(([name]) => name).toSorted()).toEqual(['n', 'name']);
     expect([...attributes.of(global('late'))].length).toBe(truth['late']);
     expect([...attributes.of(global('asked'))].map(([name]) => name).toSorted()).toEqual(
       truth['asked'],

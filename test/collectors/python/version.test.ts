@@ -134,8 +134,8 @@ describe('a CPython whose layout is not known is refused, with the reason', () =
     ['free-threaded', { cookie: { hex: 0x030d_00f0, isFreeThreaded: true } }, /free-threaded/],
     [
       'newer',
-      { cookie: { hex: 0x030e_03f0, isFreeThreaded: false } },
-      /3\.14 is not supported: trace reads 3\.8 to 3\.13/,
+      { cookie: { hex: 0x030f_00f0, isFreeThreaded: false } },
+      /3\.15 is not supported: trace reads 3\.8 to 3\.14/,
     ],
     ['older', { path: '/usr/bin/python3.7' }, /3\.7 is not supported/],
     ['an alpha', { hex: 0x030c_00a3 }, /3\.12\.0a3 is a pre-release/],
@@ -156,8 +156,8 @@ describe('a CPython whose layout is not known is refused, with the reason', () =
 });
 
 describe('the offset tables', () => {
-  it('cover CPython 3.8 to 3.13, with where each comes from', () => {
-    expect(OFFSET_TABLES.map(({ minor }) => minor)).toEqual([8, 9, 10, 11, 12, 13]);
+  it('cover CPython 3.8 to 3.14, with where each comes from', () => {
+    expect(OFFSET_TABLES.map(({ minor }) => minor)).toEqual([8, 9, 10, 11, 12, 13, 14]);
     for (const { minor, version, hex, generated } of OFFSET_TABLES) {
       expect(version).toMatch(new RegExp(`^3\\.${minor}\\.\\d+$`));
       expect(hex >>> 16).toBe(0x300 + minor);

@@ -47,9 +47,9 @@ describe('the kernel', () => {
 });
 
 describe('interpreters', () => {
-  it('are supported from CPython 3.8 to 3.13 in released default builds', () => {
-    const supported = ['3.8.20', '3.11.2', '3.13.1', '3.13.0rc2'];
-    const others = ['2.7.18', '3.7.17', '3.14.0', '3.13.0a1', '3.13.0b4', 'PyPy'];
+  it('are supported from CPython 3.8 to 3.14 in released default builds', () => {
+    const supported = ['3.8.20', '3.11.2', '3.13.0rc2', '3.14.3'];
+    const others = ['2.7.18', '3.7.17', '3.15.0', '3.13.0a1', '3.13.0b4', 'PyPy'];
     expect(supported.filter((version) => !isReadablePython(version))).toEqual([]);
     expect(others.filter(isReadablePython)).toEqual([]);
   });
