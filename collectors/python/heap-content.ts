@@ -9,6 +9,8 @@ const SAMPLE = 32;
 const DEPTH = 3;
 /** Objects of one entry. */
 const OBJECT_LIMIT = 64;
+/** Where entries are larger than that (a client with its pools, a request with all that hangs on it), fewer of them are followed for further. */
+const LARGE = { sample: 8, depth: 8, objects: 2_000 } as const;
 const ITEMS_WITHIN = 16;
 
 /** What the entries of a container are. */
@@ -17,39 +19,67 @@ export interface Content {
   readonly bytesPerEntry: number;
   /** The type of most entries; null when there are none. */
   readonly type: HeapType | null;
+  /** Whether an entry holds more than was followed. */
+  readonly isCut: boolean;
 }
 
-export function contentOf(objects: HeapObjects, address: number, type: HeapType): Content {
+interface Extent {
+  readonly sample: number;
+  readonly depth: number;
+  readonly objects: number;
+}
+
+const USUAL: Extent = { sample: SAMPLE, depth: DEPTH, objects: OBJECT_LIMIT };
+
+/** The same of entries that were cut, followed for much further: what a few containers are asked, and not hundreds. */
+export function largeContentOf(objects: HeapObjects, address: number, type: HeapType): Content {
+  return contentOf(objects, { address, type }, LARGE);
+}
+
+/** What lies in a container. */
+export function contentOf(
+  objects: HeapObjects,
+  { address, type }: { readonly address: number; readonly type: HeapType },
+  extent: Extent = USUAL,
+): Content {
   const entries: [number, number][] = [];
   objects.items(address, type, {
-    limit: SAMPLE,
+    limit: extent.sample,
     isSpread: true,
     item: (value, key) => entries.push([value, key]),
   });
   const seen = new Set<number>([address]);
   const byType = new Map<HeapType, number>();
   let bytes = 0;
+  let isCut = false;
   for (const [value, key] of entries) {
     const valueType = objects.typeOf(value);
     if (valueType !== null) byType.set(valueType, (byType.get(valueType) ?? 0) + 1);
-    bytes += heldBy(objects, [value, key], seen);
+    const held = heldBy(objects, [value, key], { seen, extent });
+    bytes += held.bytes;
+    isCut ||= held.isCut;
   }
   const [most] = [...byType].sort((a, b) => b[1] - a[1]);
-  return { bytesPerEntry: bytes / Math.max(1, entries.length), type: most?.[0] ?? null };
+  return { bytesPerEntry: bytes / Math.max(1, entries.length), type: most?.[0] ?? null, isCut };
 }
 
 /** Bytes of some objects and what they hold, each counted once in the whole sample: what is shared costs nothing more. */
-function heldBy(objects: HeapObjects, first: readonly number[], seen: Set<number>): number {
+function heldBy(
+  objects: HeapObjects,
+  first: readonly number[],
+  { seen, extent }: { readonly seen: Set<number>; readonly extent: Extent },
+): { readonly bytes: number; readonly isCut: boolean } {
   let bytes = 0;
+  let taken = 0;
   let level = first;
-  for (let depth = 0, taken = 0; depth <= DEPTH && level.length > 0; depth++) {
+  for (let depth = 0; depth <= extent.depth && level.length > 0; depth++) {
     const next: number[] = [];
     const add = (value: number, key: number): void => {
       next.push(value);
       if (key !== 0) next.push(key);
     };
     for (const address of level) {
-      if (address === 0 || seen.has(address) || taken >= OBJECT_LIMIT) continue;
+      if (address === 0 || seen.has(address) || taken >= extent.objects) continue;
       const type = objects.typeOf(address);
       if (type === null || isOfProgram(type)) continue;
       seen.add(address);
@@ -62,7 +92,7 @@ function heldBy(objects: HeapObjects, first: readonly number[], seen: Set<number
     }
     level = next;
   }
-  return bytes;
+  return { bytes, isCut: level.length > 0 || taken >= extent.objects };
 }
 
 function addFields(

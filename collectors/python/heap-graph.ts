@@ -56,6 +56,8 @@ export interface RunningFrame {
 
 /** Objects that the search goes through. */
 const NODE_LIMIT = 500_000;
+/** Of them for what modules lead to; the rest is for running functions. */
+const MODULES_SHARE = 0.8;
 /** Of a container no more is followed: its contents are alike. */
 const ITEM_LIMIT = 2_000;
 /** A function has at most that many variables of interest, a suspended one that deep a stack. */
@@ -104,21 +106,27 @@ export class HeapGraph {
     this.#objects.dictItems(modules, NODE_LIMIT, (value, key) => roots.push([value, key]));
     // A module that was imported stands behind the one that imports it, and is where a name comes from.
     for (const [value, key] of roots.toReversed()) this.#reach(value, -1, LABEL.module, key);
+    // A way from a module is the same in each look; that from a variable of what happens to run is another each time.
+    const next = yield* this.#follow(0, NODE_LIMIT * MODULES_SHARE);
     frames.forEach((frame, i) => {
       this.#names(frame.code).forEach((name, at) => {
         this.#reach(this.#reference(frame.locals + 8 * at), -2 - i, LABEL.local, name);
       });
     });
-    for (let node = 0; node < this.index.size; node++) {
+    const end = yield* this.#follow(next, NODE_LIMIT);
+    this.isCut = end < this.index.size;
+  }
+
+  /** Expands one after the other until there are `limit`; the first that was not. */
+  *#follow(from: number, limit: number): Generator<void, number, void> {
+    let node = from;
+    for (; node < this.index.size && this.index.size < limit; node++) {
       if (node % STEP === STEP - 1) yield;
-      if (this.index.size >= NODE_LIMIT) {
-        this.isCut = true;
-        return;
-      }
       const address = this.index.addresses[node] ?? 0;
       const type = this.#objects.typeOf(address);
       if (type !== null) this.#expand(node, address, type);
     }
+    return node;
   }
 
   #reach(value: number, parent: number, label: number, name: number): void {

@@ -2,7 +2,8 @@ import type { HeapContainer, HeapLook, HeapTypeCount } from '../../src/core/heap
 import { MemoryError } from '../../src/platform/memory.ts';
 import { readStatus } from '../../src/platform/proc.ts';
 import type { Clock, Ratio, Seconds } from '../../src/core/types.ts';
-import { contentOf } from './heap-content.ts';
+import { AddressIndex } from './heap-index.ts';
+import { contentOf, largeContentOf } from './heap-content.ts';
 import { HeapGraph, type RunningFrame } from './heap-graph.ts';
 import { HeapMemory } from './heap-memory.ts';
 import { HeapObjects } from './heap-objects.ts';
@@ -15,9 +16,12 @@ import type { PythonReader } from './reader.ts';
 
 /** Looks at all objects of a CPython process from outside: it is not stopped, and nothing runs in it. */
 
-/** Walks until one holds together; the last without the links back, in which the collector counts while it collects. */
-const TRIES = 6;
-const TWO_WAY_TRIES = 5;
+/**
+ * Walks until one holds together; the last without the links back, in which the collector counts while it collects. Where a thousand requests a
+ * second change the lists, none does, and the CPU is better spent on what is reachable.
+ */
+const TRIES = 3;
+const TWO_WAY_TRIES = 2;
 /** Steps for which the end of a collection is waited for: a step is a turn of our loop, a collection takes up to a second. */
 const WAITS = 20_000;
 /** Containers with as many entries are remembered from one look to the next. */
@@ -25,6 +29,8 @@ const LEAST_ENTRIES = 64;
 /** So many of them, the largest, are given with what they hold. */
 const CONTAINER_LIMIT = 500;
 const TYPE_LIMIT = 1000;
+/** Containers of large entries that are followed for further, those with most entries: 16,000 objects each. */
+const LARGE_LIMIT = 12;
 /** Searched for `sys.modules`. */
 const INTERPRETER_SEARCHED = 32 * 1024;
 const FRAME_LIMIT = 1024;
@@ -69,12 +75,19 @@ export class PythonHeap {
     this.#objects = new HeapObjects(this.#memory, types, reader.minor);
   }
 
-  /** One look, in steps of some milliseconds; null when the lists never held together. */
-  *look(): Generator<void, HeapLook | null, void> {
+  /**
+   * One look, in steps of some milliseconds; null when nothing could be read. `isFast`: the lists are known to change faster than they can be
+   * read, and are not tried again.
+   */
+  *look({ isFast = false }: { readonly isFast?: boolean } = {}): Generator<
+    void,
+    HeapLook | null,
+    void
+  > {
     const from = this.#clock.now();
     this.#broken = 0;
     let best: Walked | null = null;
-    for (let attempt = 0; attempt < TRIES; attempt++) {
+    for (let attempt = 0; !isFast && attempt < TRIES; attempt++) {
       const walked = yield* this.#walk(attempt >= TWO_WAY_TRIES);
       if (walked?.isUndisturbed === true) {
         const graph = yield* this.#search();
@@ -86,11 +99,36 @@ export class PythonHeap {
       if (walked !== null && walked.census.objects > (best?.census.objects ?? 0)) best = walked;
       yield;
     }
-    if (best === null) return null;
+    if (best === null) return yield* this.#reachable(from);
     const graph = yield* this.#search();
     // What a step of an incremental collection had taken out may lie all in one place, which the search hardly sees.
     const isWhole = !best.isIncremental && this.#coverage(graph, best) >= LEAST_COVERAGE;
     return yield* this.#complete({ ...best, isUndisturbed: isWhole }, { from, graph });
+  }
+
+  /** What can be reached from modules and running functions, where no walk held together: not every object, but who holds what. */
+  *#reachable(from: Seconds): Generator<void, HeapLook | null, void> {
+    this.#memory.forget();
+    this.#objects.types.begin();
+    const graph = yield* this.#search();
+    if (graph.index.size === 0) return null;
+    const census: Census = { counts: new Map(), containers: [], objects: 0, bytes: 0 };
+    const paths = new HeapPaths(graph, this.#objects);
+    const held = this.#containers(census, { graph, paths, seen: new AddressIndex() });
+    return {
+      at: from,
+      duration: this.#clock.now() - from,
+      objects: graph.index.size,
+      bytes: 0,
+      resident: residentOf(this.#reader.pid),
+      types: [],
+      ...held,
+      broken: this.#broken,
+      repaired: 0,
+      onlyReachable: true,
+      lacking:
+        'the lists of its objects changed faster than they could be read: only what is reachable from its modules and running functions was looked at, and objects were not counted',
+    };
   }
 
   *#search(): Generator<void, HeapGraph, void> {
@@ -170,7 +208,7 @@ export class PythonHeap {
     { from, graph }: { from: Seconds; graph: HeapGraph },
   ): Generator<void, HeapLook, void> {
     const paths = new HeapPaths(graph, this.#objects);
-    const held = this.#containers(census, { graph, paths, walk });
+    const held = this.#containers(census, { graph, paths, seen: walk.index });
     yield;
     const lacking = [
       ...(walk.isCut ? ['it has more objects than are read'] : []),
@@ -195,13 +233,13 @@ export class PythonHeap {
 
   #containers(
     census: Census,
-    { graph, paths, walk }: { graph: HeapGraph; paths: HeapPaths; walk: GcWalk },
+    { graph, paths, seen }: { graph: HeapGraph; paths: HeapPaths; seen: AddressIndex },
   ): Pick<HeapLook, 'containers' | 'leastEntries'> {
     // Dicts of nothing but text and numbers are not in the collector's lists: they are found by who refers to them.
     const all = [...census.containers];
     for (let node = 0; node < graph.index.size; node++) {
       const address = graph.index.addresses[node] ?? 0;
-      if (walk.index.has(address)) continue;
+      if (seen.has(address)) continue;
       const type = this.#objects.typeOf(address);
       const entries = type === null ? null : this.#objects.entriesOf(address, type);
       if (type !== null && entries !== null && entries >= LEAST_ENTRIES)
@@ -210,8 +248,11 @@ export class PythonHeap {
     const largest = all.sort((a, b) => b.entries - a.entries).slice(0, CONTAINER_LIMIT);
     const leastEntries =
       all.length > CONTAINER_LIMIT ? (largest.at(-1)?.entries ?? LEAST_ENTRIES) : LEAST_ENTRIES;
+    let large = 0;
     const found = largest.map(({ address, type, entries }): HeapContainer => {
-      const content = contentOf(this.#objects, address, type);
+      const usual = contentOf(this.#objects, { address, type });
+      const isFollowed = usual.isCut && large++ < LARGE_LIMIT;
+      const content = isFollowed ? largeContentOf(this.#objects, address, type) : usual;
       const node = graph.index.find(address);
       return {
         id: `${address.toString(16)}:${type.name}`,
@@ -222,11 +263,11 @@ export class PythonHeap {
         at: node < 0 ? null : paths.of(node),
       };
     });
-    const large = graph.large.map(({ parent, label, value, bytes, type }): HeapContainer => {
+    const values = graph.large.map(({ parent, label, value, bytes, type }): HeapContainer => {
       const at = paths.to(parent, { node: -1, label, value });
       return { id: `${at?.path}:${type}`, type, entries: bytes, bytes, content: null, at };
     });
-    return { leastEntries, containers: [...found, ...large].sort((a, b) => b.bytes - a.bytes) };
+    return { leastEntries, containers: [...found, ...values].sort((a, b) => b.bytes - a.bytes) };
   }
 
   /** `sys.modules`: the dict in the interpreter that has `sys` and `builtins`. */

@@ -64,22 +64,30 @@ export const HEAP_LOOK: Look = {
   metrics: [],
   firstAfter: READ_EVERY,
   begin(context) {
-    const schedule = new LookSchedule();
-    return (moment) => turn(schedule, context, moment);
+    const state: WatchState = { schedule: new LookSchedule(), isFast: false };
+    return (moment) => turn(state, context, moment);
   },
 };
 
+interface WatchState {
+  readonly schedule: LookSchedule;
+  /** Whether the last look found the collector's lists to change faster than they can be read. */
+  isFast: boolean;
+}
+
 async function* turn(
-  schedule: LookSchedule,
+  state: WatchState,
   { pid, reader, clock, signal }: LookContext,
   { isLast }: LookMoment,
 ): LookTurn {
   if (isLast) return null;
+  const { schedule, isFast } = state;
   const bytes = heldBy(pid);
   if (bytes === null || !schedule.isDue(clock.mono(), bytes)) return READ_EVERY;
   const from = process.cpuUsage();
-  const look = await lookInSteps(new PythonHeap(reader, clock), signal);
+  const look = await lookInSteps(new PythonHeap(reader, clock).look({ isFast }), signal);
   if (signal.aborted) return null;
+  state.isFast = look?.onlyReachable === true;
   const { user, system } = process.cpuUsage(from);
   // Of a core, not of the clock: what it waited for a crowded machine was no burden.
   schedule.looked(clock.mono(), bytes, (user + system) / 1e6);
@@ -90,8 +98,10 @@ async function* turn(
 }
 
 /** A look with room for others between its steps; null when it was broken off or could not be had. */
-async function lookInSteps(heap: PythonHeap, signal: AbortSignal): Promise<HeapLook | null> {
-  const steps = heap.look();
+async function lookInSteps(
+  steps: Generator<void, HeapLook | null, void>,
+  signal: AbortSignal,
+): Promise<HeapLook | null> {
   while (!signal.aborted) {
     const step = steps.next();
     if (step.done === true) return step.value;

@@ -47,19 +47,21 @@ const NATIVE_SHARE: Ratio = 0.25;
 const OWNER_SHARE: Ratio = 0.2;
 
 export function heapGrowth(before: HeapLook, after: HeapLook): HeapGrowth {
-  const types = typeChanges(before, after);
+  // Where one of them did not count all, nothing can be said of numbers, and nothing of what is outside of objects.
+  const isCounted = before.onlyReachable !== true && after.onlyReachable !== true;
+  const types = isCounted ? typeChanges(before, after) : [];
   const containers = containerChanges(before, after);
-  const counted = after.bytes - before.bytes;
+  const counted = isCounted ? after.bytes - before.bytes : 0;
   // Texts and numbers are in no list: what the fastest container holds of them is known from a sample.
   const objects = Math.max(counted, containers[0]?.addedBytes ?? 0);
   const resident =
     before.resident === null || after.resident === null ? null : after.resident - before.resident;
   return {
     elapsed: after.at - before.at,
-    verdict: verdictOf({ objects, resident, types, containers }),
+    verdict: verdictOf({ objects, resident, types, containers, isCounted }),
     resident,
     objects,
-    count: after.objects - before.objects,
+    count: isCounted ? after.objects - before.objects : 0,
     types,
     containers,
   };
@@ -70,9 +72,12 @@ function verdictOf({
   resident,
   types,
   containers,
-}: Pick<HeapGrowth, 'objects' | 'resident' | 'types' | 'containers'>): HeapVerdict {
-  if (resident !== null && resident >= LEAST_NATIVE && objects < resident * NATIVE_SHARE)
-    return 'native';
+  isCounted,
+}: Pick<HeapGrowth, 'objects' | 'resident' | 'types' | 'containers'> & {
+  readonly isCounted: boolean;
+}): HeapVerdict {
+  const isFar = resident !== null && resident >= LEAST_NATIVE && objects < resident * NATIVE_SHARE;
+  if (isCounted && isFar) return 'native';
   const [first] = containers;
   if (first !== undefined && isGrowth(first) && first.addedBytes >= objects * OWNER_SHARE)
     return 'container';

@@ -63,6 +63,8 @@ export interface HeapLook {
   /** Readings that were given up, repeated or not believed. */
   readonly broken: number;
   readonly repaired: number;
+  /** Whether only what is reachable was looked at, and objects were not counted: `types` is empty. */
+  readonly onlyReachable?: boolean;
   /** Why the look is less than whole, null when it is whole. */
   readonly lacking: string | null;
 }

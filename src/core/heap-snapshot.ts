@@ -61,6 +61,7 @@ export function readHeapSnapshot(
       leastEntries: numberOf(body['leastEntries']) ?? 0,
       broken: numberOf(body['broken']) ?? 0,
       repaired: numberOf(body['repaired']) ?? 0,
+      ...(body['onlyReachable'] === true ? { onlyReachable: true } : {}),
       lacking: textOf(body['lacking']),
     },
   };

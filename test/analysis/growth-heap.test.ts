@@ -167,3 +167,27 @@ describe('memory that grows with objects that were looked at', () => {
     expect(findingsOf(memory(120, level), strange)).toMatchObject([{ code: 'TRC119' }]);
   });
 });
+
+describe('looks that could not count all objects', () => {
+  const part = (second: number, containers: HeapContainer[]): Observation => {
+    const counted = look(second, level(second), containers);
+    if (counted.kind !== 'snapshot') throw new TypeError('a look is a snapshot');
+    const body = { ...(counted.body as object), types: [], bytes: 0, onlyReachable: true };
+    return { ...counted, body };
+  };
+
+  it('name the container that is reachable, and what holds it', () => {
+    const [finding] = findingsOf(memory(120, level), [
+      part(10, [filling(10)]),
+      part(20, [filling(20)]),
+      part(80, [filling(80)]),
+    ]);
+    expect(finding).toMatchObject({ kind: 'memory-leak', mechanism: 'python-objects' });
+  });
+
+  it('do not say that it is outside of objects, which were not counted', () => {
+    const [finding] = findingsOf(memory(120, level), [part(10, []), part(20, []), part(80, [])]);
+    expect(finding).toMatchObject({ kind: 'growth-inconclusive' });
+    expect(finding?.summary).not.toContain('Python objects do not grow');
+  });
+});
