@@ -1,5 +1,8 @@
 /** Random numbers from a seed: the same on every machine, and worth nothing to an adversary. */
 
+const SEED: Float64Array<ArrayBuffer> = new Float64Array(1);
+const SEED_BITS: Uint32Array = new Uint32Array(SEED.buffer);
+
 /** The generator sfc32 (C. Doty-Humphrey, PractRand): 2^32 or more numbers before it repeats, passes BigCrush. */
 export class Random {
   #a: number;
@@ -10,9 +13,9 @@ export class Random {
   /** The same `seed` and `stream` give the same numbers; streams of one seed have nothing to do with each other. */
   constructor(seed: number, stream: number) {
     // A seed may be any number: both halves of its bits count.
-    const bits = new Uint32Array(new Float64Array([seed]).buffer);
-    this.#a = bits[0] ?? 0;
-    this.#b = bits[1] ?? 0;
+    SEED[0] = seed;
+    this.#a = SEED_BITS[0] ?? 0;
+    this.#b = SEED_BITS[1] ?? 0;
     this.#c = stream >>> 0;
     // As its author starts it: the first outputs still resemble the seed.
     for (let i = 0; i < 15; i++) this.#next();

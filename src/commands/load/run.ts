@@ -4,6 +4,7 @@ import { type ClockAnchor, anchoredClock, takeAnchor } from '../../core/clock.ts
 import { LOAD_ATTR, loadMetrics } from '../../core/semconv-load.ts';
 import type { Observation, RunStart, Seconds } from '../../core/types.ts';
 import type { EngineEvents, RunningLoad, StartLoad } from '../../load/contracts.ts';
+import { helperThreads, stepBack } from '../../load/engine/priority.ts';
 import { usefulWorkers } from '../../load/engine/workload.ts';
 import { Backlog } from '../../load/observe/backlog.ts';
 import { LoadObserver } from '../../load/observe/observer.ts';
@@ -45,12 +46,14 @@ export async function runLoad(
   settings: LoadSettings,
   context: LoadContext,
 ): Promise<LoadRun> {
+  // Before the threads that sample a process beside the run: those must not wait.
+  const helpers = helperThreads();
   // From here on there is something to write down or to take back before we end.
   const stops = new StopSignals(context.environment);
   const beside = await openBeside(settings, context);
   const atExit: (() => void)[] = [];
   try {
-    return await runBeside({ plan, settings, context, beside, stops, atExit });
+    return await runBeside({ plan, settings, context, beside, stops, helpers, atExit });
   } finally {
     await beside.close();
     stops.close();
@@ -64,12 +67,14 @@ interface Run {
   readonly context: LoadContext;
   readonly beside: Beside;
   readonly stops: StopSignals;
+  /** Node's own threads. */
+  readonly helpers: readonly number[];
   /** Done when the result is there. */
   readonly atExit: (() => void)[];
 }
 
 async function runBeside(run: Run): Promise<LoadRun> {
-  const { plan, settings, context, beside, stops } = run;
+  const { plan, settings, context, beside, stops, helpers } = run;
   const { environment, screen } = context;
   const startLoad = context.startLoad ?? (await import('../../load/engine/engine.ts')).startLoad;
   const anchor = takeAnchor();
@@ -92,6 +97,7 @@ async function runBeside(run: Run): Promise<LoadRun> {
   const startupCpu = ownCpuTime();
   let seconds = 0;
   const running = startLoad(plan, eventsFor({ observer, log, backlog, screen }));
+  const stepForward = stepBack(helpers);
   const release = stopWith(run, running);
   const watched = await watch({
     sources: beside.sources,
@@ -106,6 +112,7 @@ async function runBeside(run: Run): Promise<LoadRun> {
       void sinks.recording?.flush();
     },
   });
+  stepForward();
   release();
   screen.endProgress();
   const outcome = await outcomeOf(running, { sinks, log });

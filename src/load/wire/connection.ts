@@ -159,6 +159,8 @@ export class Connection {
     if (this.#phase === 'waiting') {
       this.#phase = 'answering';
       exchange.firstByteAt = at;
+      // Nothing sends it again: kept for as long as the answer takes, it would be moved from one half of the young memory to the other.
+      this.#bytes = null;
     }
     this.#activeAt = at;
     exchange.bytesReceived += length;
