@@ -8,12 +8,18 @@ import { TaskReader } from './task-reader.ts';
  */
 export class SharedPython {
   readonly budget: LookBudget;
+  /** The run is one that is left on for days (a flight recorder): what costs much is done seldom while nothing seems to be wrong. */
+  readonly isLeftOn: boolean;
   #opened: OpenedPython | null = null;
   #tasks: TaskReader | null = null;
   #users = 0;
 
-  constructor(budget: LookBudget = new LookBudget()) {
+  constructor({
+    budget = new LookBudget(),
+    isLeftOn = false,
+  }: { readonly budget?: LookBudget; readonly isLeftOn?: boolean } = {}) {
     this.budget = budget;
+    this.isLeftOn = isLeftOn;
   }
 
   /** Opened when first asked for. Who got a reader calls close() once, and does not close the reader. */

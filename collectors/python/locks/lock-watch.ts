@@ -16,6 +16,11 @@ import { ThreadLook, type ThreadState } from './thread-look.ts';
 
 /** The first reading, and between two of what threads and tasks do, at least. */
 const EVERY: Seconds = 2;
+/**
+ * The same in a run that is left on, while nobody seems to be stuck: a fifth of what the main thread of a flight recorder did was these looks.
+ * Who is stuck stays so, and a recording of an event has a minute.
+ */
+const EVERY_LEFT_ON: Seconds = 10;
 /** A thread or task that has not moved for so long is looked into. Locks are held for milliseconds. */
 const STILL_FOR: Seconds = 1.5;
 /** Threads looked into at once; of 500 that wait for the same, these tell. */
@@ -70,7 +75,7 @@ class LockWatch {
     const isAnyhow = this.#isFirst || isLast;
     this.#isFirst = false;
     const mayLook = (): boolean => isAnyhow || this.#isAllowed(clock.mono());
-    if (!mayLook()) return EVERY;
+    if (!mayLook()) return this.#pause;
     const moment = { pid, now: clock.now() };
     const threads = shared.budget.spend(() => this.#lookAtThreads(look, moment));
     if (threads !== null) {
@@ -83,12 +88,19 @@ class LockWatch {
       if (body !== null && (isNotable(body) || isPool(body)))
         yield { kind: 'snapshot', at: moment.now, of: SNAPSHOT.locks, body };
     }
-    return EVERY;
+    return this.#pause;
+  }
+
+  get #pause(): Seconds {
+    return this.#context.shared.isLeftOn && !this.#isSuspect ? EVERY_LEFT_ON : EVERY;
+  }
+
+  get #isSuspect(): boolean {
+    return this.#suspects.threads || this.#suspects.tasks || this.#hasPool;
   }
 
   #isAllowed(now: Seconds): boolean {
-    const isSuspect = this.#suspects.threads || this.#suspects.tasks || this.#hasPool;
-    return this.#context.shared.budget.allows(now, isSuspect ? SUSPECT_SHARE : USUAL_SHARE);
+    return this.#context.shared.budget.allows(now, this.#isSuspect ? SUSPECT_SHARE : USUAL_SHARE);
   }
 
   /** Null when nobody stands, or it has been written down. */

@@ -41,7 +41,9 @@ export interface AttachPlan {
 export type ProbeOptions = Pick<
   AttachOptions,
   'target' | 'lagThreshold' | 'recording' | 'requireStacks'
->;
+> &
+  // A run with triggers is left on.
+  Partial<Pick<AttachOptions, 'trigger'>>;
 
 /** What the processes of one run share. */
 export interface Shared {
@@ -85,7 +87,8 @@ export async function probeTarget(
       throw error;
     }
   }
-  const python = new SharedPython();
+  const { trigger = null } = options;
+  const python = new SharedPython({ isLeftOn: trigger !== null });
   const looks = [LOCK_LOOK, TASK_LOOK, ...(sampler === null ? [] : [HEAP_LOOK])];
   const watches = await pythonWatches({ target, runtime, python }, looks);
   return {

@@ -1,5 +1,4 @@
 import { readlinkSync } from 'node:fs';
-import { setTimeout as sleep } from 'node:timers/promises';
 import { THREAD_LOOK } from '../../../collectors/python/thread-stacks.ts';
 import { TraceError } from '../../core/errors.ts';
 import { EVENT, SNAPSHOT } from '../../core/semconv.ts';
@@ -14,6 +13,7 @@ import type {
   Snapshot,
   TargetInfo,
 } from '../../core/types.ts';
+import { nextMoment, untilMoment } from '../../platform/common-moment.ts';
 import { ageOf, readStat } from '../../platform/proc.ts';
 import { hasEnded } from '../../platform/proc-parse.ts';
 import { descendantsOf, rolesOf, type TreeMember } from '../../platform/process-tree.ts';
@@ -216,7 +216,8 @@ export class ProcessTreeWatch {
       name: 'processes',
       async *observe({ signal, clock }) {
         while (!signal.aborted) {
-          await sleep(LOOK_EVERY * 1e3, undefined, { signal }).catch(() => {});
+          const now = clock.mono();
+          await untilMoment(nextMoment(now, LOOK_EVERY), { now, signal });
           if (!signal.aborted) yield* await look(clock);
         }
       },
