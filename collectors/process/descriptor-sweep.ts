@@ -1,7 +1,7 @@
 import { readdirSync, readlinkSync } from 'node:fs';
 import type { Seconds } from '../../src/core/types.ts';
 import { printable } from '../../src/core/text.ts';
-import { readTcpSockets } from './tcp-table.ts';
+import { readTcpSockets, unixSockets } from './tcp-table.ts';
 import { OTHER, TopLevels } from './top-levels.ts';
 
 /**
@@ -45,6 +45,8 @@ export class DescriptorSweep {
   #pending: string[] = [];
   #kinds = new Map<string, number>();
   #inodes: number[] = [];
+  /** Of the sockets of the last sweep those that are of this machine: an event loop wakes itself up by a pair of them. */
+  #local: ReadonlySet<number> = new Set();
   #countBefore: number | null = null;
   /** On the clock of `performance.now()`, in seconds. */
   #notBefore: Seconds = 0;
@@ -103,11 +105,21 @@ export class DescriptorSweep {
     if (kind === 'socket') this.#inodes.push(Number(link.slice('socket:['.length, -1)));
   }
 
+  /** What a socket is it stays, so each is asked for once: the table of TCP takes the kernel 5 to 20 ms, however few there are. */
+  #hasOthersThanLocal(): boolean {
+    const isUnknown = (inode: number): boolean => !this.#local.has(inode);
+    if (this.#inodes.some(isUnknown)) {
+      const local = unixSockets(this.#pid);
+      this.#local = new Set(this.#inodes.filter((inode) => local.has(inode)));
+    }
+    return this.#inodes.some(isUnknown);
+  }
+
   #finish(): DescriptorReading {
     const kinds = this.#kindLevels.update(this.#kinds);
     // Once there were sockets, that there are none any more is to be said too.
     if (!kinds.has('socket')) return { kinds, sockets: [] };
-    const table = this.#inodes.length === 0 ? new Map<number, never>() : readTcpSockets(this.#pid);
+    const table = this.#hasOthersThanLocal() ? readTcpSockets(this.#pid) : new Map<number, never>();
     if (table === null) return { kinds, sockets: null };
     const found = this.#inodes.map((inode) => table.get(inode) ?? { state: OTHER, peer: '' });
     const peers = new Map<string, number>();

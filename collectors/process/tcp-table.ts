@@ -55,6 +55,17 @@ export function readTcpSockets(pid: number): TcpTable {
   return table;
 }
 
+/** The inodes of the sockets of a process's network namespace that connect processes of one machine; empty when they cannot be read. */
+export function unixSockets(pid: number): ReadonlySet<number> {
+  const inodes = new Set<number>();
+  // `0000000000000000: 00000002 00000000 00010000 0001 01 4711 /run/name`
+  for (const line of readBounded(`/proc/${pid}/net/unix`)?.text?.split('\n').slice(1) ?? []) {
+    const inode = Number(line.trim().split(/\s+/, 7)[6]);
+    if (inode > 0) inodes.add(inode);
+  }
+  return inodes;
+}
+
 /** Null where that may not be asked. */
 function namespaceOf(pid: number): string | null {
   try {

@@ -34,12 +34,15 @@ interface TaskMembers {
 /** Where 3.14.3 has them in a task, as its `_asyncio` states. */
 const TASK_OF_314 = { name: 136, coroutine: 128, node: 152 } as const;
 
-/** Where asyncio keeps its tasks. */
-interface Known {
-  readonly task: number;
-  readonly future: number;
-  readonly sets: readonly number[];
-  readonly stated: AsyncioOffsets | null;
+/** Where asyncio keeps its tasks, once that is found: to find it means to go through all modules. */
+export interface TaskPlaces {
+  found: {
+    /** The types. */
+    readonly task: number;
+    readonly future: number;
+    readonly sets: readonly number[];
+    readonly stated: AsyncioOffsets | null;
+  } | null;
 }
 
 /** Reads tasks by one memory, without knowing whether they move meanwhile. Methods throw Unsound or MemoryError unless they say so. */
@@ -52,11 +55,18 @@ export class TaskDrafts {
   readonly #parents: TaskParents;
   readonly #waits: TaskWaits;
   readonly #stated: () => AsyncioOffsets | null;
-  #known: Known | null = null;
+  readonly #places: TaskPlaces;
 
-  /** `stated`: what the process's `_asyncio` states of itself, asked for from 3.14 on. */
-  constructor(objects: PythonObjects, stated: () => AsyncioOffsets | null) {
+  /**
+   * `stated`: what the process's `_asyncio` states of itself, asked for from 3.14 on. `places` may be shared: what one has found all know.
+   */
+  constructor(
+    objects: PythonObjects,
+    stated: () => AsyncioOffsets | null,
+    places: TaskPlaces = { found: null },
+  ) {
     this.#stated = stated;
+    this.#places = places;
     this.values = new PythonValues(objects);
     this.#attributes = new PythonAttributes(this.values);
     this.#codes = new CodeObjects(objects);
@@ -88,7 +98,7 @@ export class TaskDrafts {
 
   /** The sets are looked for again: what was found there made no sense. */
   forgetSets(): void {
-    this.#known = null;
+    this.#places.found = null;
   }
 
   /**
@@ -96,9 +106,9 @@ export class TaskDrafts {
    * to go through all modules.
    */
   sets(): readonly number[] | null {
-    if (this.#known !== null) {
-      this.#objects.begin(this.#known, this.#known.stated);
-      return this.#known.sets;
+    if (this.#places.found !== null) {
+      this.#objects.begin(this.#places.found, this.#places.found.stated);
+      return this.#places.found.sets;
     }
     const task = this.#attributes.global('asyncio.tasks', '_CTask');
     const future = this.#attributes.global('asyncio.futures', '_CFuture');
@@ -116,13 +126,13 @@ export class TaskDrafts {
       if (data !== null) sets.push(data);
     }
     if (sets.length === 0) return null;
-    this.#known = { task, future, sets, stated };
+    this.#places.found = { task, future, sets, stated };
     return sets;
   }
 
   /** The rings of tasks of 3.14 and later; null before, and while it is not known where they are. */
   rings(): TaskRings | null {
-    const stated = this.#known?.stated ?? null;
+    const stated = this.#places.found?.stated ?? null;
     return stated === null ? null : new TaskRings(this.values.objects, stated);
   }
 

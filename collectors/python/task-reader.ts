@@ -41,8 +41,9 @@ export class TaskReader {
     this.#ids = new ThreadIds(reader.pid);
     this.#memories = [wide, narrow];
     const stated = () => readAsyncioOffsets(reader.pid, narrow);
-    this.#wide = new TaskDrafts(new PythonObjects(wide, table, symbols), stated);
-    this.#narrow = new TaskDrafts(new PythonObjects(narrow, table, symbols), stated);
+    const places = { found: null };
+    this.#wide = new TaskDrafts(new PythonObjects(wide, table, symbols), stated, places);
+    this.#narrow = new TaskDrafts(new PythonObjects(narrow, table, symbols), stated, places);
   }
 
   close(): void {
@@ -132,8 +133,7 @@ export class TaskReader {
   #list(): ListedTasks | null {
     let best: ListedTasks | null = null;
     for (let retries = 0; retries < SET_TRIES; retries++) {
-      this.#wide.begin();
-      const sets = attempt(() => ({ found: this.#wide.sets() }));
+      const sets = attempt(() => ({ found: this.#sets() }));
       if (sets === null) continue;
       const { found } = sets;
       if (found === null) return null;
@@ -148,6 +148,14 @@ export class TaskReader {
     }
     if (best === null) throw new Unsound('moved');
     return best;
+  }
+
+  /** Looked for in small pieces: the names of modules lie all over memory. */
+  #sets(): readonly number[] | null {
+    this.#narrow.begin();
+    if (this.#narrow.sets() === null) return null;
+    this.#wide.begin();
+    return this.#wide.sets();
   }
 
   #loops(drafts: readonly TaskDraft[]): readonly TaskLoop[] {

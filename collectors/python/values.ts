@@ -18,6 +18,9 @@ const DIGIT = 2 ** 30;
 /** Digits of an int that a number can hold: 2^60. */
 const SOUND_DIGITS = 2;
 
+/** Places in dicts that are remembered: those of a few modules and their variables. */
+const PLACES = 256;
+
 /** Bits of `tp_flags` (Include/object.h), the same in 3.8 to 3.14. */
 export const TYPE_FLAG = {
   inlineValues: 0x4,
@@ -47,6 +50,15 @@ export interface TypeFacts {
   readonly cachedKeys: number;
 }
 
+/** The entries of a dict, one behind the other: the key, and beside it or at `values` (0: beside it) the value. */
+interface EntryTable {
+  readonly count: number;
+  /** The address of the first key. */
+  readonly first: number;
+  readonly stride: number;
+  readonly values: number;
+}
+
 /**
  * Reads CPython's values by address: types, ints, lists, dicts, sets. Every method throws Unsound or MemoryError for what cannot be
  * what it is asked for. Types are remembered until `forget`.
@@ -54,6 +66,8 @@ export interface TypeFacts {
 export class PythonValues {
   readonly objects: PythonObjects;
   readonly #types = new Map<number, TypeFacts>();
+  /** Where in a dict a key was last found, by both: it stays there until the dict is built anew. */
+  readonly #places = new Map<string, number>();
 
   constructor(objects: PythonObjects) {
     this.objects = objects;
@@ -159,34 +173,38 @@ export class PythonValues {
 
   /** The addresses of the keys and values of a dict, in the order of insertion. */
   *entries(address: number): Generator<readonly [key: number, value: number], void> {
-    const { memory, table } = this.objects;
-    if (!this.is(address, TYPE_FLAG.dict)) throw new Unsound('type');
-    const keys = memory.pointer(address + table.dict.keys);
-    const values = memory.pointer(address + table.dict.values);
-    // 3.13 has a head before the values that belong to shared keys.
-    yield* this.keyed(keys, values === 0 || table.minor < 13 ? values : values + 8);
-  }
-
-  /** The entries of a table of keys; their values are in it, or lie at `values` where the keys are shared. */
-  *keyed(keys: number, values: number): Generator<readonly [key: number, value: number], void> {
-    if (!isAddress(keys) || (values !== 0 && !isAddress(values))) throw new Unsound('range');
-    const { memory, table } = this.objects;
-    const { dictKeys } = table;
-    const count = Math.min(this.#count(keys + dictKeys.entries), ENTRY_LIMIT);
-    const isPlain =
-      dictKeys.kind !== null && memory.view(keys + dictKeys.kind, 1)[0] !== GENERAL_KEYS;
-    const size = isPlain ? PLAIN_ENTRY : HASHED_ENTRY;
-    const from = keys + dictKeys.indices + this.#indexBytes(keys) + (isPlain ? 0 : 8);
-    for (let i = 0; i < count; i++) {
-      const key = memory.pointer(from + i * size);
-      const value = memory.pointer(values === 0 ? from + i * size + 8 : values + i * 8);
+    const table = this.#dictTable(address);
+    for (let i = 0; i < table.count; i++) {
+      const key = this.#keyAt(table, i);
+      const value = this.#valueAt(table, i);
       if (key !== 0 && value !== 0) yield [key, value];
     }
   }
 
-  /** The value of a dict with string keys; null when it has no such key. */
+  /** The entries of a table of keys; their values are in it, or lie at `values` where the keys are shared. */
+  *keyed(keys: number, values: number): Generator<readonly [key: number, value: number], void> {
+    const table = this.#table(keys, values);
+    for (let i = 0; i < table.count; i++) {
+      const key = this.#keyAt(table, i);
+      const value = this.#valueAt(table, i);
+      if (key !== 0 && value !== 0) yield [key, value];
+    }
+  }
+
+  /** The value of a dict with string keys; null when it has no such key. Where it was found before is looked at first. */
   get(address: number, name: string): number | null {
-    return this.find(this.entries(address), name);
+    const table = this.#dictTable(address);
+    const place = `${address} ${name}`;
+    const before = this.#places.get(place) ?? -1;
+    if (before >= 0 && before < table.count && this.#isKeyAt(table, before, name))
+      return this.#valueAt(table, before);
+    for (let i = 0; i < table.count; i++) {
+      if (!this.#isKeyAt(table, i, name)) continue;
+      if (this.#places.size >= PLACES) this.#places.clear();
+      this.#places.set(place, i);
+      return this.#valueAt(table, i);
+    }
+    return null;
   }
 
   /** The value beside the key that is this string. */
@@ -217,6 +235,42 @@ export class PythonValues {
       const key = memory.pointer(from + i * SET_ENTRY);
       if (key !== 0 && memory.pointer(from + i * SET_ENTRY + 8) !== REMOVED_HASH) yield key;
     }
+  }
+
+  #dictTable(address: number): EntryTable {
+    const { memory, table } = this.objects;
+    if (!this.is(address, TYPE_FLAG.dict)) throw new Unsound('type');
+    const keys = memory.pointer(address + table.dict.keys);
+    const values = memory.pointer(address + table.dict.values);
+    // 3.13 has a head before the values that belong to shared keys.
+    return this.#table(keys, values === 0 || table.minor < 13 ? values : values + 8);
+  }
+
+  #table(keys: number, values: number): EntryTable {
+    if (!isAddress(keys) || (values !== 0 && !isAddress(values))) throw new Unsound('range');
+    const { memory, table } = this.objects;
+    const { dictKeys } = table;
+    const count = Math.min(this.#count(keys + dictKeys.entries), ENTRY_LIMIT);
+    const isPlain =
+      dictKeys.kind !== null && memory.view(keys + dictKeys.kind, 1)[0] !== GENERAL_KEYS;
+    const stride = isPlain ? PLAIN_ENTRY : HASHED_ENTRY;
+    const first = keys + dictKeys.indices + this.#indexBytes(keys) + (isPlain ? 0 : 8);
+    return { count, first, stride, values };
+  }
+
+  #keyAt({ first, stride }: EntryTable, index: number): number {
+    return this.objects.memory.pointer(first + index * stride);
+  }
+
+  #valueAt({ first, stride, values }: EntryTable, index: number): number {
+    const at = values === 0 ? first + index * stride + 8 : values + index * 8;
+    return this.objects.memory.pointer(at);
+  }
+
+  /** Whether an entry that is in use has this key. */
+  #isKeyAt(table: EntryTable, index: number, name: string): boolean {
+    const key = this.#keyAt(table, index);
+    return key !== 0 && this.isText(key, name) && this.#valueAt(table, index) !== 0;
   }
 
   #indexBytes(keys: number): number {

@@ -1,10 +1,10 @@
-import { closeSync, mkdtempSync, openSync, rmSync } from 'node:fs';
+import { closeSync, mkdtempSync, openSync, readdirSync, readlinkSync, rmSync } from 'node:fs';
 import { connect, createServer, type Socket } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { DescriptorSweep, kindOf } from '../../../collectors/process/descriptor-sweep.ts';
-import { parseTcpTables } from '../../../collectors/process/tcp-table.ts';
+import { parseTcpTables, unixSockets } from '../../../collectors/process/tcp-table.ts';
 import { TopLevels } from '../../../collectors/process/top-levels.ts';
 
 const HEADER = '  sl  local_address rem_address   st tx_queue rx_queue tr tm->when retrnsmt   uid';
@@ -147,6 +147,35 @@ describe('a sweep of our own descriptors', () => {
     const peer = `127.0.0.1:${address.port}`;
     expect(reading.sockets).toContainEqual({ state: 'close_wait', peer, count: 3 });
     expect(reading.sockets).toContainEqual({ state: 'listen', peer: '', count: 1 });
+  });
+
+  it('knows sockets of this machine from others', async () => {
+    const folder = mkdtempSync(join(tmpdir(), 'tracewright-sweep-'));
+    const inodes = (): number[] =>
+      readdirSync('/proc/self/fd').flatMap((fd) => {
+        try {
+          return [Number(/^socket:\[(\d+)\]$/.exec(readlinkSync(`/proc/self/fd/${fd}`))?.[1])];
+        } catch {
+          return []; // that of the listing
+        }
+      });
+    const before = new Set(inodes());
+    const opened = (): number[] => inodes().filter((inode) => inode > 0 && !before.has(inode));
+    const local = createServer();
+    await new Promise<void>((resolve) => local.listen(join(folder, 'socket'), resolve));
+    const [unix = 0] = opened();
+    before.add(unix);
+    const server = createServer();
+    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+    const [tcp = 0] = opened();
+    onTestFinished(() => {
+      server.close();
+      local.close();
+      rmSync(folder, { recursive: true });
+    });
+    expect(unix * tcp).toBeGreaterThan(0);
+    const known = unixSockets(process.pid);
+    expect([known.has(unix), known.has(tcp)]).toEqual([true, false]);
   });
 
   it('is not repeated while the number of descriptors stays as it is', () => {
