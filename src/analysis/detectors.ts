@@ -11,6 +11,7 @@ import { gpuFault } from './gpu-fault.ts';
 import { gpuIdle } from './gpu-idle.ts';
 import { gpuMemoryLeak } from './gpu-memory-leak.ts';
 import { gpuThrottled } from './gpu-throttled.ts';
+import { lockContention } from './lock-contention.ts';
 import { latencyDrift } from './latency-drift.ts';
 import { loopBlocked } from './loop-blocked.ts';
 import { memoryLimit } from './memory-limit.ts';
@@ -31,6 +32,7 @@ export const DETECTORS: readonly Detector[] = [
   loopBlocked,
   cpuSpin,
   deadlock,
+  lockContention,
   memoryLeak,
   fdLeak,
   threadLeak,

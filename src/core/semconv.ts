@@ -145,6 +145,8 @@ export const SNAPSHOT = {
   threads: 'threads',
   /** Who waits for what and who has it: a LockLook (lock-look.ts). */
   locks: 'locks',
+  /** How often threads that move were found waiting for locks, and who had them: a Contention (contention.ts). */
+  contention: 'contention',
   /** The objects of one process while its memory grows: `pid`, and the largest types and containers of a HeapLook. */
   heap: 'heap',
   /** What a Node process allocated and kept, by stack, while it grew (src/core/node-heap-snapshot.ts). */

@@ -1,8 +1,10 @@
+import { setTimeout as sleep } from 'node:timers/promises';
 import { isNotable, isPool, type LockLook, POOL_WAITERS } from '../../../src/core/lock-look.ts';
 import { SNAPSHOT } from '../../../src/core/semconv.ts';
-import type { Seconds } from '../../../src/core/types.ts';
+import type { Observation, Seconds } from '../../../src/core/types.ts';
 import { SUSPECT_SHARE, USUAL_SHARE } from '../look-budget.ts';
 import type { Look, LookContext, Looking, LookMoment, LookTurn } from '../python-watch.ts';
+import { ContentionTally } from './contention-tally.ts';
 import { awaitsOthers, taskGraph } from './task-graph.ts';
 import { lockGraph, type Waiting } from './lock-graph.ts';
 import { Repeats, Standing } from './standing.ts';
@@ -27,6 +29,9 @@ const STILL_FOR: Seconds = 1.5;
 const DEEP = 128;
 /** Of threads that stand in the same frames so many are looked into first: idle ones are all alike. */
 const ALIKE = 2;
+/** Readings of what threads wait for in one look, and the time between: locks that are in the way are held for milliseconds. */
+const READINGS = 8;
+const READING_EVERY: Seconds = 0.013;
 /** Tasks looked into at once: half a millisecond each, more where their stacks are deep. */
 const DEEP_TASKS = 100;
 /** And where threads are stuck, whose work they may be. */
@@ -60,6 +65,7 @@ class LockWatch {
   /** Whether threads wait that may be the used-up pool of what tasks wait for. */
   #hasPool = false;
   #isFirst = true;
+  #tally: ContentionTally | null = null;
 
   constructor(look: ThreadLook, context: LookContext) {
     this.#look = look;
@@ -76,6 +82,7 @@ class LockWatch {
     this.#isFirst = false;
     const mayLook = (): boolean => isAnyhow || this.#isAllowed(clock.mono());
     if (!mayLook()) return this.#pause;
+    yield* this.#contention();
     const moment = { pid, now: clock.now() };
     const threads = shared.budget.spend(() => this.#lookAtThreads(look, moment));
     if (threads !== null) {
@@ -97,6 +104,22 @@ class LockWatch {
 
   get #isSuspect(): boolean {
     return this.#suspects.threads || this.#suspects.tasks || this.#hasPool;
+  }
+
+  /** Whether threads that move wait for one another's locks: a few readings in a row. */
+  async *#contention(): AsyncGenerator<Observation, void> {
+    const { pid, clock, shared, signal } = this.#context;
+    const tally = (this.#tally ??= new ContentionTally(pid, this.#look));
+    const { budget } = shared;
+    const isMoving = budget.spend(() => tally.begin(this.#look.begin()));
+    if (!isMoving || signal.aborted) return;
+    budget.spend(() => tally.first());
+    for (let i = 1; i < READINGS && !signal.aborted; i++) {
+      await sleep(READING_EVERY * 1e3, undefined, { signal }).catch(() => {});
+      budget.spend(() => tally.again());
+    }
+    const body = tally.result();
+    if (body !== null) yield { kind: 'snapshot', at: clock.now(), of: SNAPSHOT.contention, body };
   }
 
   #isAllowed(now: Seconds): boolean {

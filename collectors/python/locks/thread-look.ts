@@ -1,4 +1,5 @@
 import { readdirSync } from 'node:fs';
+import type { Frame } from '../../../src/core/types.ts';
 import { MemoryError } from '../../../src/platform/memory.ts';
 import { threadCall, type ThreadCall } from '../../../src/platform/thread-call.ts';
 import { PythonAttributes } from '../attributes.ts';
@@ -112,6 +113,18 @@ export class ThreadLook {
     }));
     if (found === null || !this.#isStill(state)) return null;
     return { ...state, frames, ...found };
+  }
+
+  /** Objects of the `with` statements that a thread is inside of now, innermost first, with where; of one that runs it may be over by now. */
+  entered(tid: number): readonly { readonly object: number; readonly frame: Frame }[] {
+    const frames = this.#framesOf(tid) ?? [];
+    return (
+      this.sound(() =>
+        frames.flatMap((one) =>
+          this.contents.entered(one).map((object) => ({ object, frame: one.frame })),
+        ),
+      ) ?? []
+    );
   }
 
   /** What a reading gives, null where it could not be believed; counts those. */

@@ -1,6 +1,8 @@
 import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { afterEach, describe, expect, it } from 'vitest';
 import { keptDepth } from '../../../collectors/python/locks/frame-contents.ts';
+import { ContentionTally } from '../../../collectors/python/locks/contention-tally.ts';
 import { lockGraph } from '../../../collectors/python/locks/lock-graph.ts';
 import { ThreadLook } from '../../../collectors/python/locks/thread-look.ts';
 import { openPython } from '../../../collectors/python/reader.ts';
@@ -9,6 +11,7 @@ import { interpreters } from '../../environments.ts';
 import { type Running, startReady } from '../../targets/harness.ts';
 
 const PROGRAM = join(import.meta.dirname, '../../targets/python/locking.py');
+const SERVE: unknown = expect.stringMatching(/\bserve$/);
 const PATIENCE = { timeout: 30_000, interval: 100 };
 const open: { close(): void }[] = [];
 const running: Running[] = [];
@@ -35,6 +38,33 @@ async function watching(python: string, name: string): Promise<() => LockLook> {
     });
     return lockGraph(look, waiting, { pid: target.pid, threads: states.length });
   };
+}
+
+/** What a number of looks, of some readings each, say of a case of the target. */
+async function contention(python: string, name: string, looks: number) {
+  const target = await startReady(python, [PROGRAM, name]);
+  running.push(target);
+  const opened = openPython(target.pid);
+  if (!opened.ok) throw new Error(opened.reason);
+  open.push(opened.reader);
+  const look = ThreadLook.of(opened.reader);
+  if (look === null) throw new Error('no layout');
+  const tally = new ContentionTally(target.pid, look);
+  let moved = 0;
+  let last = null;
+  // A look counts when threads have moved since the last: on a full machine they may not.
+  for (let i = 0; i < 20 * looks && moved < looks; i++) {
+    await sleep(50);
+    if (!tally.begin(look.begin())) continue;
+    moved++;
+    tally.first();
+    for (let reading = 0; reading < 5; reading++) {
+      await sleep(7);
+      tally.again();
+    }
+    last = tally.result() ?? last;
+  }
+  return { moved, last };
 }
 
 /** What the thread of this name waits for. */
@@ -66,6 +96,21 @@ describe.each(interpreters())('threads of CPython $version', ({ path }) => {
         ['account.lock', false, ['transfer']],
         ['ledger', false, ['settle']],
       ]);
+  });
+
+  it('that wait for a lock others hold are counted, with who has it and where', async () => {
+    const { moved, last } = await contention(path, 'contended', 5);
+    expect(moved).toBe(5);
+    const [lock] = (last?.locks ?? []).toSorted((a, b) => b.waits - a.waits);
+    expect(lock).toMatchObject({ label: 'guard', frame: { function: SERVE } });
+    expect(lock?.waits).toBeGreaterThan(10);
+    expect(lock?.waiters.length).toBeGreaterThanOrEqual(2);
+    expect(lock?.holders[0]).toMatchObject({ frame: { function: SERVE } });
+
+    const healthy = await contention(path, 'contended-healthy', 5);
+    expect(healthy.moved).toBe(5);
+    const waits = (healthy.last?.locks ?? []).reduce((sum, { waits: of }) => sum + of, 0);
+    expect(waits).toBeLessThan(8);
   });
 
   it('that run a loop and wait for its own coroutine have it to complete themselves', async () => {

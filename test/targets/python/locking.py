@@ -109,8 +109,27 @@ def own_loop(healthy):
     start("loop", asyncio.run, main())
 
 
+def contended(healthy):
+    """Three threads that hold one lock while they sleep; healthy: sleep first, and hold it for a moment."""
+    guard = threading.Lock()
+    done = []
+
+    def serve():
+        while True:
+            if healthy:
+                time.sleep(0.01)
+                with guard:
+                    done[:] = [1]
+            else:
+                with guard:
+                    time.sleep(0.01)
+
+    for i in range(3):
+        start(f"server {i}", serve)
+
+
 case, _, variant = sys.argv[1].partition("-")
-{"order": order, "idle": idle, "lost": lost, "own": own_loop}[case](variant == "healthy")
+{"order": order, "idle": idle, "lost": lost, "own": own_loop, "contended": contended}[case](variant == "healthy")
 if case != "own":
     print("READY", os.getpid(), 0, flush=True)
 time.sleep(180)
