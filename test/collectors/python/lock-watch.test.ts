@@ -24,8 +24,7 @@ async function take(looking: Looking, now: number): Promise<{ pause: unknown; se
 }
 
 it('a run that is left on looks seldom until somebody stands still, and then often', async () => {
-  const [{ path = 'python3' } = {}] = interpreters();
-  const target = await startReady(path, [PROGRAM, 'order']);
+  const target = await startReady(interpreters()[0]?.path ?? 'python3', [PROGRAM, 'order']);
   const pauses = new Map<boolean, unknown[]>();
   try {
     for (const isLeftOn of [false, true]) {
