@@ -163,10 +163,12 @@ class Stages {
     const { subject, control, trials } = JSON.parse(readFileSync(path, 'utf8')) as Verdict;
     this.#trials += trials.length;
     const invalid = trials.find(({ outcome }) => outcome === 'invalid');
+    // One that could not run (a machine that stood still) says nothing; without any that ran nothing is known.
+    const isKnown = subject.trials > 0 && (control?.trials ?? 0) > 0;
     return {
       buggy: { hits: subject.reproduced, trials: subject.trials },
       fixed: { hits: control?.reproduced ?? 0, trials: control?.trials ?? 0 },
-      problem: invalid === undefined ? null : `a trial could not run: ${invalid.reason ?? '?'}`,
+      problem: isKnown ? null : `no trial could run: ${invalid?.reason ?? '?'}`,
     };
   }
 
