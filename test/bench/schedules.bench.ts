@@ -26,7 +26,11 @@ const SCHEDULES = 200;
 const TWINS = setting('TRACEWRIGHT_BENCH_TWINS', 4000);
 /** Schedules of a twin that are one row: what is lost when the bench is broken off. */
 const CHUNK = 50;
-const LANGUAGES: readonly RaceLanguage[] = ['python', 'node'];
+/** One of them, or both without it. */
+const ONLY = process.env['TRACEWRIGHT_BENCH_LANGUAGE'];
+const LANGUAGES = (['python', 'node'] as const).filter(
+  (language) => ONLY === undefined || ONLY === language,
+);
 const HERE = import.meta.dirname;
 
 /** What the figures depend on: not the rest of the repository. */
