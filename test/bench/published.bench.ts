@@ -41,9 +41,9 @@ it('published bugs', async () => {
       stateOf(one),
     );
     if (row !== undefined) rows.push(row);
-    console.log(JSON.stringify(row));
+    // After each: broken off, the page has those that were done.
+    publish('Published bugs, reproduced', pageOf(rows));
   }
-  if (NAMES.length === 0) publish('Published bugs, reproduced', pageOf(rows));
 });
 
 const rate = ({ hits, trials }: Rate): string => `${hits} / ${trials}`;
@@ -75,7 +75,8 @@ function pageOf(rows: readonly PublishedRow[]): string {
     return last !== null && last.buggy.hits > 0 && last.fixed.hits === 0;
   };
   const shown = rows.filter(isShown).length;
-  return `${shown} of ${rows.length} bugs fail on the release that has them and pass on the fixed one, as the smallest reproduction does. ${EFFORT.runs} trials of each release, in turn, in
+  const all = publishedCases([]).length;
+  return `${rows.length} of ${all} cases were measured. ${shown} of them fail on the release that has them and pass on the fixed one, as the smallest reproduction does. ${EFFORT.runs} trials of each release, in turn, in
 environments that \`--package\` made; where fewer than half of them failed, up to ${EFFORT.schedules} schedules, and the schedule that failed, shrunk, is replayed on both. Sizes: attempts × at once × argument
 lists, or waits of a schedule. Trials: of all stages, the fixed release's too; seconds as they were beside other work, installing not left out. The calls are in test/published.
 

@@ -23,15 +23,16 @@ export interface PublishedCase {
 
 const CASES = join(import.meta.dirname, '..', '..', 'published');
 
-/** All cases, or those that are named. */
+/** All cases, or those that are named, in that order. */
 export function publishedCases(names: readonly string[]): readonly PublishedCase[] {
-  return readdirSync(CASES, { withFileTypes: true })
-    .filter((entry) => entry.isDirectory() && (names.length === 0 || names.includes(entry.name)))
-    .map(({ name }) => {
-      const folder = join(CASES, name);
-      const text = readFileSync(join(folder, 'case.json'), 'utf8');
-      return { ...(JSON.parse(text) as Omit<PublishedCase, 'name' | 'folder'>), name, folder };
-    });
+  const all = readdirSync(CASES, { withFileTypes: true })
+    .filter((entry) => entry.isDirectory())
+    .map(({ name }) => name);
+  return (names.length === 0 ? all : names).map((name) => {
+    const folder = join(CASES, name);
+    const text = readFileSync(join(folder, 'case.json'), 'utf8');
+    return { ...(JSON.parse(text) as Omit<PublishedCase, 'name' | 'folder'>), name, folder };
+  });
 }
 
 /** Flags of the verbs that run trials, for the release with the bug. */

@@ -69,25 +69,18 @@ async function trace(cwd: string, ...argv: string[]) {
 const isolate = (...argv: string[]) =>
   trace(folder, 'repro', 'isolate', ...argv, '--python', python);
 
+/** Writes the reproduction of `app:check` that stands in `cwd`. */
+async function writeCheck(cwd: string, name: string): Promise<void> {
+  const flags = ['--python', python, '--attempts', '16', '--concurrency', '8'];
+  const argv = ['repro', 'new', '--call', 'app:check', ...flags, '-o', join(folder, name)];
+  const written = await trace(cwd, ...argv);
+  expect(written.code, written.err).toBe(0);
+}
+
 beforeAll(async () => {
   folder = mkdtempSync(join(tmpdir(), 'trace-isolate-test-'));
   const app = reproduction('app', APP);
-  const written = await trace(
-    app,
-    'repro',
-    'new',
-    '--call',
-    'app:check',
-    '--python',
-    python,
-    '--attempts',
-    '16',
-    '--concurrency',
-    '8',
-    '-o',
-    join(folder, 'lost'),
-  );
-  expect(written.code, written.err).toBe(0);
+  await writeCheck(app, 'lost');
 });
 
 afterAll(() => rmSync(folder, { recursive: true, force: true }));
@@ -144,22 +137,7 @@ describe('trace repro isolate', () => {
 
   it('says that nothing follows from what never happened', async () => {
     const fixed = reproduction('calm', FIXED);
-    const { code: written } = await trace(
-      fixed,
-      'repro',
-      'new',
-      '--call',
-      'app:check',
-      '--python',
-      python,
-      '--attempts',
-      '16',
-      '--concurrency',
-      '8',
-      '-o',
-      join(folder, 'none'),
-    );
-    expect(written).toBe(0);
+    await writeCheck(fixed, 'none');
     const { code, out } = await isolate('none', '--runs', '2', '--concurrency', '1');
     expect(code).toBe(6);
     expect(out).toContain('It never happened as given');
@@ -197,22 +175,7 @@ describe('trace repro isolate', () => {
     for (const i of [1, 2, 3]) commit(`${FIXED}# ${i}\n`, `still locked ${i}`);
     const first = commit(`${APP}# unlocked\n`, 'no lock any more');
     commit(`${APP}# later\n`, 'later');
-    const { code } = await trace(
-      repository,
-      'repro',
-      'new',
-      '--call',
-      'app:check',
-      '--python',
-      python,
-      '--attempts',
-      '16',
-      '--concurrency',
-      '8',
-      '-o',
-      join(folder, 'history'),
-    );
-    expect(code).toBe(0);
+    await writeCheck(repository, 'history');
     const range = `${good}..main`;
     const found = await isolate(
       'history',
