@@ -7,7 +7,7 @@ import {
   type ServerNames,
   serversOn,
 } from '../../src/core/server-names.ts';
-import { printable } from '../../src/core/text.ts';
+import { ownText, printable } from '../../src/core/text.ts';
 import type { Attributes, Metric, Sample, Seconds } from '../../src/core/types.ts';
 import type { Page, PageSample } from '../../src/platform/prometheus.ts';
 import { engineOf, valueOfEngine } from './page-engines.ts';
@@ -131,7 +131,7 @@ export class PageReadings {
       const plain = canonical(name);
       known = { canonical: plain, isNamed: isNamed(plain) };
       // Beyond, a page invents names.
-      if (this.#names.size < SERIES_LIMIT + NAMED_LIMIT) this.#names.set(name, known);
+      if (this.#names.size < SERIES_LIMIT + NAMED_LIMIT) this.#names.set(ownText(name), known);
     }
     return known;
   }
@@ -142,7 +142,7 @@ export class PageReadings {
     const known = kept.get(key);
     if (known !== undefined) return known;
     if (kept.size >= (name.isNamed ? NAMED_LIMIT : SERIES_LIMIT)) {
-      if (this.#refused.size < SERIES_LIMIT) this.#refused.add(key);
+      if (this.#refused.size < SERIES_LIMIT) this.#refused.add(ownText(key));
       return null;
     }
     const labels = Object.entries(sample.labels).map(([label, value]): [string, string] => [
@@ -156,7 +156,7 @@ export class PageReadings {
       counts: type !== 'gauge' && type !== 'unknown' && type !== undefined,
       value: Number.NaN,
     };
-    kept.set(key, series);
+    kept.set(ownText(key), series);
     return series;
   }
 

@@ -74,9 +74,10 @@ export function causeOf(processes: readonly EngineProcess[], gpu: GpuState | nul
     mechanism: 'lost wake-up',
     sentence: idle
       ? `every process of the engine waits${gpu === null ? '' : ' and the GPU does nothing'}`
-      : 'its engine does next to nothing',
+      : `its engine takes ${known ? percentText(cpu) : 'an unknown share'} of a core`,
     remedy:
       'Each waits for another: a message or a lock that never comes. The process that waits elsewhere than its fellows is the one to look at. Restart the engine.',
-    mayCompute: false,
+    // Whoever waits for ever takes nothing: it computes on a crowded machine, and a prefill takes as much longer there.
+    mayCompute: known && !idle,
   };
 }

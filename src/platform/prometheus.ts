@@ -1,3 +1,4 @@
+import { ownText } from '../core/text.ts';
 import type { Bytes } from '../core/types.ts';
 import { LineCursor } from './prometheus-cursor.ts';
 
@@ -17,6 +18,7 @@ const VALUE_LIMIT = 400;
 /** Of name and labels together. */
 const SERIES_LIMIT = 2000;
 const SPACE = 0x20;
+const HASH = 0x23;
 
 export type FamilyType =
   | 'counter'
@@ -70,51 +72,55 @@ export interface Page {
 
 const SUFFIXES = ['_total', '_bucket', '_count', '_sum', '_created', '_info', '_gsum', '_gcount'];
 
-/** Reads a page. Total: it never throws. `memory` makes the second page of a server cost a third of the first. */
+type Mutable<T> = { -readonly [key in keyof T]: T[key] };
+
+/** Reads a page. Total: it never throws. `memory` spares what a server repeats from page to page: names, labels. */
 export function parsePage(text: string, memory: PageMemory = new PageMemory()): Page {
   const families = new Map<string, Description>();
-  const read: Omit<PageSample, 'family'>[] = [];
+  const samples: Mutable<PageSample>[] = [];
   let unreadable = 0;
   let dropped = 0;
-  for (const line of linesOf(text)) {
-    if (line === '# EOF') break;
-    if (line.startsWith('#')) {
-      describe(line, families);
-      continue;
+  memory.beginPage();
+  const cursor = new BraceCursor(text);
+  for (let from = 0; from < text.length;) {
+    const feed = text.indexOf('\n', from);
+    const to = feed === -1 ? text.length : feed;
+    let sample = parsePlain(cursor, { from, to }, memory);
+    if (sample === null) {
+      const line = text.slice(from, to).trim();
+      if (line === '# EOF') break;
+      if (line.startsWith('#')) describe(line, families);
+      else if (line !== '') {
+        sample = parseSample(line);
+        if (sample === null) unreadable++;
+      }
     }
-    const sample = parsePlain(line, memory) ?? parseSample(line);
-    if (sample === null) unreadable++;
-    else if (read.length >= SAMPLES_LIMIT) dropped++;
-    else read.push(sample);
+    from = to + 1;
+    if (sample === null) continue;
+    if (samples.length >= SAMPLES_LIMIT) dropped++;
+    else samples.push(sample);
   }
+  nameFamilies(samples, families);
   const named = [...families].map(([name, family]) => [name, { name, ...family }] as const);
-  return { families: new Map(named), samples: withFamilies(read, families), unreadable, dropped };
+  return { families: new Map(named), samples, unreadable, dropped };
 }
 
-function withFamilies(
-  read: readonly Omit<PageSample, 'family'>[],
+/** A type may be said after the samples, so families are known at the end of a page. */
+function nameFamilies(
+  samples: readonly Mutable<PageSample>[],
   families: ReadonlyMap<string, Description>,
-): readonly PageSample[] {
-  // A page of 10,000 series has a few hundred names.
+): void {
+  // A page of 10,000 series has a few hundred names, those of one together.
   const known = new Map<string, string>();
-  return read.map(({ name, labels, value, series }) => {
-    let family = known.get(name);
-    if (family === undefined) {
-      family = familyOf(name, families);
-      known.set(name, family);
+  let last = '';
+  let family = '';
+  for (const sample of samples) {
+    if (sample.name !== last) {
+      last = sample.name;
+      family = known.get(last) ?? familyOf(last, families);
+      known.set(last, family);
     }
-    return { name, family, labels, value, series };
-  });
-}
-
-/** Lines that hold something, without their line feed and the spaces around. */
-function* linesOf(text: string): Generator<string> {
-  let from = 0;
-  while (from < text.length) {
-    const end = text.indexOf('\n', from);
-    const line = text.slice(from, end === -1 ? text.length : end).trim();
-    from = end === -1 ? text.length : end + 1;
-    if (line !== '') yield line;
+    sample.family = family;
   }
 }
 
@@ -149,47 +155,78 @@ function familyOf(name: string, families: ReadonlyMap<string, Description>): str
   return name;
 }
 
-/** What a page says before the value. */
-interface Head {
-  readonly name: string;
-  readonly labels: Labels;
-}
-
-/** Of the pages of one server: what was read of a series once need not be read again. */
+/** Of the pages of one server: names and labels that were read once need not be read again. */
 export class PageMemory {
-  readonly #heads = new Map<string, Head | null>();
+  readonly #names = new Map<string, string | null>();
   // Histograms repeat their labels from name to name.
-  readonly #blocks = new Map<string, Labels | null>();
+  readonly #labels = new Map<string, Labels | null>();
+  #pages = 0;
 
-  /** Null for what is not written plainly: `parseSample` reads that. */
-  headOf(series: string): Head | null {
-    let head = this.#heads.get(series);
-    if (head === undefined) {
-      if (this.#heads.size >= SAMPLES_LIMIT) this.#forget();
-      head = this.#read(series);
-      this.#heads.set(series, head);
-    }
-    return head;
+  /** To be said before each page; what is remembered has a bound. */
+  beginPage(): void {
+    this.#pages++;
+    if (this.#labels.size + this.#names.size < SAMPLES_LIMIT) return;
+    this.#names.clear();
+    this.#labels.clear();
+    this.#pages = 1;
   }
 
-  #read(series: string): Head | null {
-    const [, name, block = ''] = PLAIN_HEAD.exec(series) ?? [];
-    if (name === undefined) return null;
-    let labels = this.#blocks.get(block);
+  /** Null for a name that is not written plainly. */
+  nameOf(text: string): string | null {
+    let name = this.#names.get(text);
+    if (name === undefined) {
+      const own = this.#own(text);
+      name = PLAIN_NAME.test(own) ? own : null;
+      this.#names.set(own, name);
+    }
+    return name;
+  }
+
+  /** Of what stands between the braces; null for what is not written plainly. */
+  labelsOf(text: string): Labels | null {
+    let labels = this.#labels.get(text);
     if (labels === undefined) {
-      labels = plainLabels(block);
-      this.#blocks.set(block, labels);
+      const own = this.#own(text);
+      labels = plainLabels(own);
+      this.#labels.set(own, labels);
     }
-    return labels === null ? null : { name, labels };
+    return labels;
   }
 
-  #forget(): void {
-    this.#heads.clear();
-    this.#blocks.clear();
+  /** What is cut from a page keeps the whole page in memory: no harm of the first one, a leak of each later one that says something new. */
+  #own(text: string): string {
+    return this.#pages === 1 ? text : ownText(text);
   }
 }
 
-const PLAIN_HEAD = /^([A-Za-z_:][\w:.]{0,199})(?:\{([^}\\]*)\})?$/;
+/** Where the next braces of a page are: each is looked for once, however many lines have none. */
+class BraceCursor {
+  readonly text: string;
+  #open = -1;
+  #close = -1;
+
+  constructor(text: string) {
+    this.text = text;
+  }
+
+  openFrom(from: number): number {
+    if (this.#open < from) this.#open = this.#find('{', from);
+    return this.#open;
+  }
+
+  closeFrom(from: number): number {
+    if (this.#close < from) this.#close = this.#find('}', from);
+    return this.#close;
+  }
+
+  #find(brace: string, from: number): number {
+    const at = this.text.indexOf(brace, from);
+    return at === -1 ? Number.POSITIVE_INFINITY : at;
+  }
+}
+
+const NO_LABELS: Labels = {};
+const PLAIN_NAME = /^[A-Za-z_:][\w:.]{0,199}$/;
 const PLAIN_NUMBER = /^[-+\d.eE]+$/;
 const PLAIN_LABEL = /([A-Za-z_]\w{0,199})="([^"\\]{0,400})"(?:,|$)/y;
 
@@ -197,17 +234,27 @@ const PLAIN_LABEL = /([A-Za-z_]\w{0,199})="([^"\\]{0,400})"(?:,|$)/y;
  * Nearly every line that a server writes: no escapes, no timestamp, one space. Null for all others, which `parseSample` reads. Measured: a tenth
  * of the time of reading character by character (docs/decisions/0013).
  */
-function parsePlain(line: string, memory: PageMemory): Omit<PageSample, 'family'> | null {
-  const open = line.indexOf('{');
-  const end = open === -1 ? line.indexOf(' ') : line.indexOf('}', open) + 1;
-  if (end < 1 || end > SERIES_LIMIT || line.charCodeAt(end) !== SPACE) return null;
-  const number = line.slice(end + 1);
+function parsePlain(
+  cursor: BraceCursor,
+  { from, to }: { readonly from: number; readonly to: number },
+  memory: PageMemory,
+): Mutable<PageSample> | null {
+  const { text } = cursor;
+  if (text.charCodeAt(from) === HASH) return null;
+  const open = cursor.openFrom(from);
+  const hasLabels = open < to;
+  const end = hasLabels ? cursor.closeFrom(open) + 1 : text.indexOf(' ', from);
+  if (end <= from || end >= to || end - from > SERIES_LIMIT) return null;
+  if (text.charCodeAt(end) !== SPACE) return null;
+  const number = text.slice(end + 1, to);
   if (!PLAIN_NUMBER.test(number)) return null;
-  const series = line.slice(0, end);
-  const head = memory.headOf(series);
   const value = Number(number);
-  if (head === null || Number.isNaN(value)) return null;
-  return { name: head.name, labels: head.labels, value, series };
+  if (Number.isNaN(value)) return null;
+  const name = memory.nameOf(text.slice(from, hasLabels ? open : end));
+  if (name === null) return null;
+  const labels = hasLabels ? memory.labelsOf(text.slice(open + 1, end - 1)) : NO_LABELS;
+  if (labels === null) return null;
+  return { name, family: '', labels, value, series: text.slice(from, end) };
 }
 
 function plainLabels(block: string): Labels | null {
@@ -223,7 +270,7 @@ function plainLabels(block: string): Labels | null {
 }
 
 /** `name{label="value",…} value [timestamp] [# exemplar]`; null for anything else. */
-function parseSample(line: string): Omit<PageSample, 'family'> | null {
+function parseSample(line: string): Mutable<PageSample> | null {
   const cursor = new LineCursor(line);
   let name = cursor.word();
   const labels: [string, string][] = [];
@@ -252,7 +299,7 @@ function parseSample(line: string): Omit<PageSample, 'family'> | null {
   const series = cursor.before().slice(0, SERIES_LIMIT);
   const value = valueOf(cursor.token());
   if (name === '' || name.length > NAME_LIMIT || value === null) return null;
-  return { name, labels: Object.fromEntries(labels), value, series };
+  return { name, family: '', labels: Object.fromEntries(labels), value, series };
 }
 
 /** As Go's ParseFloat, which Prometheus uses, reads what servers write; null for no number. */

@@ -161,6 +161,10 @@ describe('a wedge', () => {
       'cores that compute, and no GPU to tell',
       { cpu: (pid: number) => (pid === 43 ? 0.98 : 0.01) },
     ],
+    [
+      'a core shared with many, and no GPU to tell',
+      { cpu: (pid: number) => (pid === 43 ? 0.11 : 0.01) },
+    ],
     ['a thread in one long sleep', { sleeps: () => 0, more: [look(43, 'sleep', 'prefill', 50)] }],
   ])('is not called for one prefill of 60 seconds: %s', (_, scene) => {
     expect(wedges({ length: 65, tokens: until(5), ...scene })).toEqual([]);

@@ -1,11 +1,15 @@
 import { execFileSync } from 'node:child_process';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { describe, expect, it, type TestContext } from 'vitest';
 import { interpreters } from '../environments.ts';
 import { CAPTURE, FakeSmi } from '../nvidia-smi/fake-smi.ts';
+import { freePort } from '../servers/dynamo.ts';
 import { startReady } from '../targets/harness.ts';
 import { canRun } from '../programs.ts';
-import { type FindingDocument, parseReport, runCli, verdicts } from './cli.ts';
+import { type FindingDocument, parseReport, startCli, verdicts } from './cli.ts';
 
 /** A server that is wedged for real (test/targets/python/wedging_server.py), from outside: named within 40 s, with and without the right to its memory. */
 
@@ -17,24 +21,26 @@ const [python = '', home = ''] = execFileSync(
 ).split('\n');
 
 /** Long enough for a wedge that begins with the first seconds of the run to be likely. */
-const WATCH_S = 38;
-/** After the server's start: trace has begun by then, also on a busy machine. */
-const FAULT_S = 8;
+const WATCH_S = 34;
+/** Once every trace has asked for the page: it has seen tokens come. */
+const HEALTHY_S = 2;
 
 interface Server {
   readonly pid: number;
   readonly engine: number;
   readonly workers: readonly number[];
+  /** Begins the fault. */
+  break(): void;
 }
 
 type Finished = Pick<TestContext, 'onTestFinished'>['onTestFinished'];
 
-async function startServer(
-  fault: string,
-  { onTestFinished }: { readonly onTestFinished: Finished },
-): Promise<Server> {
+async function startServer(fault: string, onTestFinished: Finished): Promise<Server> {
+  const folder = mkdtempSync(join(tmpdir(), 'trace-wedge-'));
+  onTestFinished(() => rmSync(folder, { recursive: true, force: true }));
+  const when = join(folder, 'now');
   // exec -a: the name by which a server is recognised.
-  const flags = ['--fault', fault, '--fault-s', String(FAULT_S), '--seconds', '120'];
+  const flags = ['--fault', fault, '--when', when, '--seconds', '150'];
   const running = await startReady('bash', [
     '-c',
     'export PYTHONHOME="$1"; shift; exec -a "/usr/bin/vllm serve" "$@"',
@@ -44,76 +50,96 @@ async function startServer(
     PROGRAM,
     ...flags,
     '--port',
-    String(20_000 + Math.floor(Math.random() * 20_000)),
+    String(await freePort()),
   ]);
   onTestFinished(() => running.stop());
   const [engine = 0, ...workers] = (running.lines.find((line) => line.startsWith('PIDS')) ?? '')
     .split(' ')
     .slice(1)
     .map(Number);
-  return { pid: running.pid, engine, workers };
-}
-
-interface Watched {
-  readonly wedge: FindingDocument | undefined;
-  readonly verdicts: readonly FindingDocument[];
-  readonly code: number | null;
-}
-
-async function watch(
-  { pid }: Server,
-  { behind = [], path = '' }: { readonly behind?: readonly string[]; readonly path?: string } = {},
-): Promise<Watched> {
-  const args = ['attach', String(pid), '-d', String(WATCH_S), '--no-recording', '--json'];
-  const run = await runCli(args, {
-    limitS: WATCH_S + 30,
-    command: [...behind, process.execPath],
-    env: path === '' ? {} : { PATH: `${path}:${process.env['PATH'] ?? ''}` },
-  });
-  const report = parseReport(run);
-  const found = verdicts(report);
-  return { wedge: found.find(({ kind }) => kind === 'wedge'), verdicts: found, code: run.code };
+  // A stopped one does not see that its parent is gone.
+  onTestFinished(() => void (engine > 0 && process.kill(engine, 'SIGKILL')));
+  return { pid: running.pid, engine, workers, break: () => writeFileSync(when, '') };
 }
 
 const BLIND = ['setpriv', '--inh-caps=-sys_ptrace', '--bounding-set=-sys_ptrace'] as const;
 /** Taking a capability from root takes root. */
 const CAN_BLIND = process.getuid?.() === 0 && canRun('setpriv', '--version');
 const VIEWS = [
-  { view: 'its memory readable', behind: [] },
-  ...(CAN_BLIND ? [{ view: 'CAP_SYS_PTRACE dropped', behind: BLIND }] : []),
+  { isBlind: false, behind: [] },
+  ...(CAN_BLIND ? [{ isBlind: true, behind: BLIND }] : []),
 ] as const;
 
-describe.concurrent.each(VIEWS)('a wedged server, $view', ({ behind }) => {
-  it('is told by a stopped engine', async ({ onTestFinished }) => {
-    const server = await startServer('none', { onTestFinished });
-    const timer = setTimeout(() => process.kill(server.engine, 'SIGSTOP'), FAULT_S * 1e3);
-    onTestFinished(() => clearTimeout(timer));
-    const { wedge, code } = await watch(server, { behind });
-    expect(wedge).toMatchObject({
-      code: 'TRC201',
-      mechanism: 'stopped process',
-      pid: server.engine,
+interface Watched {
+  readonly isBlind: boolean;
+  readonly wedge: FindingDocument | undefined;
+  readonly verdicts: readonly FindingDocument[];
+  readonly code: number | null;
+}
+
+interface Watch {
+  readonly views?: readonly (typeof VIEWS)[number][];
+  readonly path?: string;
+  /** In place of the server's own fault. */
+  readonly fault?: (server: Server) => void;
+}
+
+/** Watches it once with the right to its memory and once without, at the same time; the fault begins when all of them watch. */
+async function watch(
+  server: Server,
+  { views = VIEWS, path = '', fault = (one) => one.break() }: Watch = {},
+): Promise<readonly Watched[]> {
+  const args = ['attach', String(server.pid), '-d', String(WATCH_S), '--no-recording', '--json'];
+  const runs = views.map(({ isBlind, behind }) => {
+    const run = startCli(args, {
+      limitS: WATCH_S + 60,
+      command: [...behind, process.execPath],
+      env: path === '' ? {} : { PATH: `${path}:${process.env['PATH'] ?? ''}` },
     });
-    expect(wedge?.confidence).toBe('likely');
-    expect(code).toBe(1);
+    return { isBlind, run };
+  });
+  await Promise.all(runs.map(({ run }) => run.said('server-metrics: asked')));
+  await sleep(HEALTHY_S * 1e3);
+  fault(server);
+  return Promise.all(
+    runs.map(async ({ isBlind, run }) => {
+      const ended = await run.ended;
+      const found = verdicts(parseReport(ended));
+      const wedge = found.find(({ kind }) => kind === 'wedge');
+      return { isBlind, wedge, verdicts: found, code: ended.code };
+    }),
+  );
+}
+
+describe.concurrent('a wedged server, with its memory readable and with CAP_SYS_PTRACE dropped', () => {
+  it('is told by a stopped engine', async ({ onTestFinished }) => {
+    const server = await startServer('none', onTestFinished);
+    const all = await watch(server, { fault: ({ engine }) => process.kill(engine, 'SIGSTOP') });
+    for (const { wedge, code } of all) {
+      expect(wedge).toMatchObject({ code: 'TRC201', mechanism: 'stopped process' });
+      expect(wedge).toMatchObject({ confidence: 'likely', pid: server.engine });
+      expect(code).toBe(1);
+    }
   });
 
   it('is told by a worker that is deadlocked', async ({ onTestFinished }) => {
-    const server = await startServer('deadlock', { onTestFinished });
-    const { wedge } = await watch(server, { behind });
-    expect(wedge?.confidence).toBe('likely');
-    if (behind.length > 0) return expect(wedge?.mechanism).toBe('lost wake-up');
-    expect(wedge).toMatchObject({ mechanism: 'deadlock', pid: server.workers.at(-1) });
-    expect(wedge?.where[0]?.function).toBe('save_cache');
+    const server = await startServer('deadlock', onTestFinished);
+    for (const { wedge, isBlind } of await watch(server)) {
+      expect(wedge?.confidence).toBe('likely');
+      expect(wedge?.mechanism).toBe(isBlind ? 'lost wake-up' : 'deadlock');
+      if (isBlind) continue;
+      expect(wedge?.pid).toBe(server.workers.at(-1));
+      expect(wedge?.where[0]?.function).toBe('save_cache');
+    }
   });
 
   it('is told by a message that never comes', async ({ onTestFinished }) => {
-    const { wedge } = await watch(await startServer('lost', { onTestFinished }), { behind });
-    expect(wedge).toMatchObject({ mechanism: 'lost wake-up', confidence: 'likely' });
+    for (const { wedge } of await watch(await startServer('lost', onTestFinished)))
+      expect(wedge).toMatchObject({ mechanism: 'lost wake-up', confidence: 'likely' });
   });
 
   it('is told by a GPU that is busy and draws nothing', async ({ onTestFinished }) => {
-    const server = await startServer('lost', { onTestFinished });
+    const server = await startServer('lost', onTestFinished);
     const smi = new FakeSmi(
       {
         capture: CAPTURE.h100,
@@ -127,23 +153,15 @@ describe.concurrent.each(VIEWS)('a wedged server, $view', ({ behind }) => {
       },
       onTestFinished,
     );
-    const { wedge } = await watch(server, { behind, path: smi.folder });
-    expect(wedge).toMatchObject({ mechanism: 'kernel never returned', confidence: 'likely' });
+    for (const { wedge } of await watch(server, { path: smi.folder }))
+      expect(wedge).toMatchObject({ mechanism: 'kernel never returned', confidence: 'likely' });
   });
 });
 
 describe.concurrent('a server that is not wedged', () => {
-  it.each(['none', 'slow', 'prefill'])('is not called so: %s', async (fault) => {
-    // Nothing to clean up by the test's own context: the server ends with its input.
-    const finished: (() => unknown)[] = [];
-    try {
-      const server = await startServer(fault, {
-        onTestFinished: (fn) => void finished.push(fn as () => unknown),
-      });
-      const { verdicts: found } = await watch(server);
-      expect(found).toEqual([]);
-    } finally {
-      for (const end of finished) await end();
-    }
+  it.for(['none', 'slow', 'prefill'])('is not called so: %s', async (fault, { onTestFinished }) => {
+    const server = await startServer(fault, onTestFinished);
+    const [watched] = await watch(server, { views: VIEWS.slice(0, 1) });
+    expect(watched?.verdicts).toEqual([]);
   });
 });

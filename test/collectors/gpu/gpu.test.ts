@@ -13,8 +13,8 @@ const rows =
   (seen: Seen): boolean =>
     seen.samples(GPU_METRIC.gpuPower.name).length >= count;
 
-describe('real captures', () => {
-  it.each([
+describe.concurrent('real captures', () => {
+  it.for([
     [
       'h100',
       {
@@ -79,43 +79,48 @@ describe('real captures', () => {
         ecc: undefined,
       },
     ],
-  ] as const)('of a %s under load give its numbers in base units', async (machine, says) => {
-    const smi = new FakeSmi({ capture: CAPTURE[machine] });
-    const seen = await watchGpus(smi, rows(1));
-    expect(seen.availability.available).toBe(true);
-    expect({
-      utilization: seen.last(UTILIZATION, GENERAL),
-      activity: seen.last(GPU_METRIC.gpuMemoryActivity.name),
-      used: (seen.last(GPU_METRIC.gpuMemoryUsage.name) ?? 0) / MIB,
-      total: (seen.last(GPU_METRIC.gpuMemoryLimit.name) ?? 0) / MIB,
-      power: seen.last(GPU_METRIC.gpuPower.name),
-      limit: seen.last(GPU_METRIC.gpuPowerLimit.name),
-      temperature: seen.last(GPU_METRIC.gpuTemperature.name, { [GPU_ATTR.sensor]: 'gpu' }),
-      memoryTemperature: seen.last(GPU_METRIC.gpuTemperature.name, { [GPU_ATTR.sensor]: 'memory' }),
-      sm: seen.last(GPU_METRIC.gpuClock.name, { [GPU_ATTR.clock]: 'sm' }),
-      link: seen.last(GPU_METRIC.gpuLinkGeneration.name),
-      ecc: seen.last(GPU_METRIC.gpuErrors.name, { [GPU_ATTR.errorType]: 'ecc.uncorrected' }),
-    }).toEqual(says);
-    expect(seen.gaps).toEqual([]);
-  });
+  ] as const)(
+    'of a %s under load give its numbers in base units',
+    async ([machine, says], { onTestFinished }) => {
+      const smi = new FakeSmi({ capture: CAPTURE[machine] }, onTestFinished);
+      const seen = await watchGpus(smi, rows(1));
+      expect(seen.availability.available).toBe(true);
+      expect({
+        utilization: seen.last(UTILIZATION, GENERAL),
+        activity: seen.last(GPU_METRIC.gpuMemoryActivity.name),
+        used: (seen.last(GPU_METRIC.gpuMemoryUsage.name) ?? 0) / MIB,
+        total: (seen.last(GPU_METRIC.gpuMemoryLimit.name) ?? 0) / MIB,
+        power: seen.last(GPU_METRIC.gpuPower.name),
+        limit: seen.last(GPU_METRIC.gpuPowerLimit.name),
+        temperature: seen.last(GPU_METRIC.gpuTemperature.name, { [GPU_ATTR.sensor]: 'gpu' }),
+        memoryTemperature: seen.last(GPU_METRIC.gpuTemperature.name, {
+          [GPU_ATTR.sensor]: 'memory',
+        }),
+        sm: seen.last(GPU_METRIC.gpuClock.name, { [GPU_ATTR.clock]: 'sm' }),
+        link: seen.last(GPU_METRIC.gpuLinkGeneration.name),
+        ecc: seen.last(GPU_METRIC.gpuErrors.name, { [GPU_ATTR.errorType]: 'ecc.uncorrected' }),
+      }).toEqual(says);
+      expect(seen.gaps).toEqual([]);
+    },
+  );
 
-  it('keep one nvidia-smi for all its lines', async () => {
-    const smi = new FakeSmi({ capture: CAPTURE.h100, speed: 10 });
+  it('keep one nvidia-smi for all its lines', async ({ onTestFinished }) => {
+    const smi = new FakeSmi({ capture: CAPTURE.h100, speed: 10 }, onTestFinished);
     await watchGpus(smi, rows(8));
     expect(smi.calls.filter((call) => call.includes('-lms'))).toHaveLength(1);
     expect(smi.calls.filter((call) => call.includes('-lms 1000'))).toHaveLength(1);
   });
 });
 
-describe('drivers that differ', () => {
-  it('are asked only what they list', async () => {
+describe.concurrent('drivers that differ', () => {
+  it('are asked only what they list', async ({ onTestFinished }) => {
     const old = [
       'clocks_event_reasons.sw_power_cap',
       'temperature.gpu.tlimit',
       'gpu_recovery_action',
       'mig.mode.current',
     ];
-    const smi = new FakeSmi({ capture: CAPTURE.h100, drop: old });
+    const smi = new FakeSmi({ capture: CAPTURE.h100, drop: old }, onTestFinished);
     const seen = await watchGpus(smi, rows(1));
     expect(seen.last(UTILIZATION, GENERAL)).toBe(1);
     const asked = smi.calls.filter((call) => call.includes('--query-gpu='));
@@ -127,17 +132,17 @@ describe('drivers that differ', () => {
     ).not.toHaveLength(0);
   });
 
-  it('may refuse what they list', async () => {
+  it('may refuse what they list', async ({ onTestFinished }) => {
     const drop = ['fan.speed', 'utilization.memory', 'pcie.link.gen.max'];
-    const smi = new FakeSmi({ capture: CAPTURE.h100, drop, lie: true });
+    const smi = new FakeSmi({ capture: CAPTURE.h100, drop, lie: true }, onTestFinished);
     const seen = await watchGpus(smi, rows(1));
     expect(seen.last(UTILIZATION, GENERAL)).toBe(1);
     expect(seen.samples(GPU_METRIC.gpuMemoryActivity.name)).toEqual([]);
     expect(seen.gaps).toEqual([]);
   });
 
-  it('may refuse it from one minute to the next, after an update', async () => {
-    const smi = new FakeSmi({ capture: CAPTURE.h100, speed: 10 });
+  it('may refuse it from one minute to the next, after an update', async ({ onTestFinished }) => {
+    const smi = new FakeSmi({ capture: CAPTURE.h100, speed: 10 }, onTestFinished);
     let changed = false;
     const seen = await watchGpus(smi, (so) => {
       if (!changed && rows(3)(so)) {
@@ -153,12 +158,15 @@ describe('drivers that differ', () => {
     expect(seen.samples(GPU_METRIC.gpuMemoryActivity.name).at(-1)?.at).toBeLessThan(after);
   });
 
-  it('may end their lines as Windows does', async () => {
-    const smi = new FakeSmi({
-      capture: CAPTURE.rtx2080,
-      behaviour: 'crlf',
-      processes: [[process.pid, 100]],
-    });
+  it('may end their lines as Windows does', async ({ onTestFinished }) => {
+    const smi = new FakeSmi(
+      {
+        capture: CAPTURE.rtx2080,
+        behaviour: 'crlf',
+        processes: [[process.pid, 100]],
+      },
+      onTestFinished,
+    );
     const seen = await watchGpus(
       smi,
       (so) => rows(1)(so) && so.samples(GPU_METRIC.gpuProcessMemory.name).length > 0,
@@ -169,11 +177,14 @@ describe('drivers that differ', () => {
     expect(seen.gaps).toEqual([]);
   });
 
-  it('may call a GPU by a name with commas', async () => {
-    const smi = new FakeSmi({
-      capture: CAPTURE.h100,
-      values: { name: 'NVIDIA RTX 6000, Ada, "pro"' },
-    });
+  it('may call a GPU by a name with commas', async ({ onTestFinished }) => {
+    const smi = new FakeSmi(
+      {
+        capture: CAPTURE.h100,
+        values: { name: 'NVIDIA RTX 6000, Ada, "pro"' },
+      },
+      onTestFinished,
+    );
     const seen = await watchGpus(smi, rows(1));
     expect(seen.last(GPU_METRIC.gpuPower.name)).toBe(631.95);
     expect(seen.samples(UTILIZATION)[0]?.attributes?.[GPU_ATTR.name]).toBe(
@@ -181,14 +192,17 @@ describe('drivers that differ', () => {
     );
   });
 
-  it('may give the same UUID to several GPUs', async () => {
-    const smi = new FakeSmi({
-      capture: CAPTURE.h100,
-      values: [
-        { index: '0', 'pci.bus_id': '00000000:01:00.0', 'utilization.gpu': '10 %' },
-        { index: '1', 'pci.bus_id': '00000000:02:00.0', 'utilization.gpu': '20 %' },
-      ],
-    });
+  it('may give the same UUID to several GPUs', async ({ onTestFinished }) => {
+    const smi = new FakeSmi(
+      {
+        capture: CAPTURE.h100,
+        values: [
+          { index: '0', 'pci.bus_id': '00000000:01:00.0', 'utilization.gpu': '10 %' },
+          { index: '1', 'pci.bus_id': '00000000:02:00.0', 'utilization.gpu': '20 %' },
+        ],
+      },
+      onTestFinished,
+    );
     const seen = await watchGpus(smi, rows(2));
     const ids = seen
       .samples(UTILIZATION, GENERAL)
@@ -203,8 +217,8 @@ describe('drivers that differ', () => {
     ]);
   });
 
-  it('wake a GPU that nobody uses, which is not taken for work', async () => {
-    const smi = new FakeSmi({ capture: CAPTURE.l40s, state: 'idle', speed: 10 });
+  it('wake a GPU that nobody uses, which is not taken for work', async ({ onTestFinished }) => {
+    const smi = new FakeSmi({ capture: CAPTURE.l40s, state: 'idle', speed: 10 }, onTestFinished);
     const seen = await watchGpus(smi, rows(3));
     // 100 % with no memory taken: the capture was made by a program that had just loaded the driver.
     const first = seen.samples(GPU_METRIC.gpuPower.name)[0]?.at;
@@ -331,7 +345,7 @@ describe('an nvidia-smi that misbehaves', () => {
   });
 });
 
-describe('processes', () => {
+describe.concurrent('processes', () => {
   const own = [4711, 4712];
   const two = [
     { index: '0', 'pci.bus_id': '00000000:01:00.0', uuid: 'GPU-aaaa1111-0' },
@@ -340,16 +354,21 @@ describe('processes', () => {
   const byGpu = (seen: Seen) =>
     new Set(seen.samples(UTILIZATION, GENERAL).map(({ attributes }) => attributes?.[GPU_ATTR.id]));
 
-  it('of the target have their memory and use, and the others are summed', async () => {
-    const smi = new FakeSmi({
-      capture: CAPTURE.h100,
-      processes: [
-        [4711, 1000],
-        [4712, 500],
-        [999, 300],
-        [998, 30],
-      ],
-    });
+  it('of the target have their memory and use, and the others are summed', async ({
+    onTestFinished,
+  }) => {
+    const smi = new FakeSmi(
+      {
+        capture: CAPTURE.h100,
+        processes: [
+          [4711, 1000],
+          [4712, 500],
+          [999, 300],
+          [998, 30],
+        ],
+      },
+      onTestFinished,
+    );
     const seen = await watchGpus(
       smi,
       (so) =>
@@ -366,21 +385,28 @@ describe('processes', () => {
     expect(seen.blindSpots).toEqual([]);
   });
 
-  it('tell which GPUs are the target’s, and the others are left out', async () => {
-    const smi = new FakeSmi({
-      capture: CAPTURE.h100,
-      values: two,
-      processes: [
-        [4711, 1000, 1],
-        [5, 1000, 0],
-      ],
-    });
+  it('tell which GPUs are the target’s, and the others are left out', async ({
+    onTestFinished,
+  }) => {
+    const smi = new FakeSmi(
+      {
+        capture: CAPTURE.h100,
+        values: two,
+        processes: [
+          [4711, 1000, 1],
+          [5, 1000, 0],
+        ],
+      },
+      onTestFinished,
+    );
     const seen = await watchGpus(smi, rows(1), { pids: own });
     expect(byGpu(seen)).toEqual(new Set(['GPU-bbbb2222-0']));
   });
 
-  it('that are not listed although memory is taken: the pid namespace is why, and it is said', async () => {
-    const smi = new FakeSmi({ capture: CAPTURE.h100, processes: [] });
+  it('that are not listed although memory is taken: the pid namespace is why, and it is said', async ({
+    onTestFinished,
+  }) => {
+    const smi = new FakeSmi({ capture: CAPTURE.h100, processes: [] }, onTestFinished);
     const { blindSpots } = await watchGpus(smi, () => true, { pids: own });
     expect(blindSpots).toHaveLength(1);
     expect(blindSpots[0]?.name).toBe('gpu-processes');
@@ -388,21 +414,28 @@ describe('processes', () => {
     expect(blindSpots[0]?.remedy).toContain('--pid=host');
   });
 
-  it('whose memory the driver does not tell have none, and it is said', async () => {
-    const smi = new FakeSmi({ capture: CAPTURE.h100, processes: [[4711, '[N/A]']] });
+  it('whose memory the driver does not tell have none, and it is said', async ({
+    onTestFinished,
+  }) => {
+    const smi = new FakeSmi(
+      { capture: CAPTURE.h100, processes: [[4711, '[N/A]']] },
+      onTestFinished,
+    );
     const seen = await watchGpus(smi, rows(2), { pids: own });
     expect(seen.samples(GPU_METRIC.gpuProcessMemory.name)).toEqual([]);
     expect(seen.blindSpots.map(({ name }) => name)).toEqual(['gpu-processes']);
   });
 
-  it('that are not listed: CUDA_VISIBLE_DEVICES tells', async () => {
-    const smi = new FakeSmi({ capture: CAPTURE.h100, values: two, processes: [] });
+  it('that are not listed: CUDA_VISIBLE_DEVICES tells', async ({ onTestFinished }) => {
+    const smi = new FakeSmi({ capture: CAPTURE.h100, values: two, processes: [] }, onTestFinished);
     const seen = await watchGpus(smi, rows(1), { pids: own, visible: ['GPU-bbbb'] });
     expect(byGpu(seen)).toEqual(new Set(['GPU-bbbb2222-0']));
   });
 
-  it('and numbers that mean nothing here leave all GPUs shown, and say why', async () => {
-    const smi = new FakeSmi({ capture: CAPTURE.h100, values: two, processes: [] });
+  it('and numbers that mean nothing here leave all GPUs shown, and say why', async ({
+    onTestFinished,
+  }) => {
+    const smi = new FakeSmi({ capture: CAPTURE.h100, values: two, processes: [] }, onTestFinished);
     const options = { pids: own, visible: ['1'], sameView: false };
     const seen = await watchGpus(smi, rows(2), options);
     expect(byGpu(seen).size).toBe(2);
@@ -411,16 +444,16 @@ describe('processes', () => {
   });
 });
 
-describe('MIG', () => {
+describe.concurrent('MIG', () => {
   const PARENT = 'GPU-00000000-0000-0000-0000-000000000000';
   const slice = (last: string) => ({
     [GPU_ATTR.id]: `MIG-0000000${last}-0000-0000-0000-00000000000${last}`,
   });
 
-  it.each(['ok', 'missing-xml', 'refuse-xml'])(
+  it.for(['ok', 'missing-xml', 'refuse-xml'])(
     'has memory by slice and no utilisation, and that is said (%s)',
-    async (behaviour) => {
-      const smi = new FakeSmi({ capture: CAPTURE.mig, behaviour });
+    async (behaviour, { onTestFinished }) => {
+      const smi = new FakeSmi({ capture: CAPTURE.mig, behaviour }, onTestFinished);
       const seen = await watchGpus(
         smi,
         (so) =>
@@ -445,15 +478,20 @@ describe('MIG', () => {
     },
   );
 
-  it('puts a process into its slice, and leaves out those of others', async () => {
-    const smi = new FakeSmi({
-      capture: CAPTURE.mig,
-      processes: [
-        [4711, 2296],
-        [4712, 1272],
-        [4713, 7484],
-      ],
-    });
+  it('puts a process into its slice, and leaves out those of others', async ({
+    onTestFinished,
+  }) => {
+    const smi = new FakeSmi(
+      {
+        capture: CAPTURE.mig,
+        processes: [
+          [4711, 2296],
+          [4712, 1272],
+          [4713, 7484],
+        ],
+      },
+      onTestFinished,
+    );
     const seen = await watchGpus(
       smi,
       (so) => so.samples(GPU_METRIC.gpuProcessMemory.name).length > 0,
@@ -464,10 +502,10 @@ describe('MIG', () => {
     expect(new Set(sliced.map(({ value }) => value / MIB))).toEqual(new Set([40448]));
   });
 
-  it.each(['MIG-00000001', 'MIG-00000001-0000-0000-0000-000000000001', `MIG-${PARENT}/3/0`])(
+  it.for(['MIG-00000001', 'MIG-00000001-0000-0000-0000-000000000001', `MIG-${PARENT}/3/0`])(
     'is found by CUDA_VISIBLE_DEVICES=%s',
-    async (value) => {
-      const smi = new FakeSmi({ capture: CAPTURE.mig, processes: [] });
+    async (value, { onTestFinished }) => {
+      const smi = new FakeSmi({ capture: CAPTURE.mig, processes: [] }, onTestFinished);
       const of = (so: Seen) =>
         so.samples(GPU_METRIC.gpuMemoryLimit.name, { [GPU_ATTR.parent]: PARENT });
       const seen = await watchGpus(smi, (so) => of(so).length > 0, {

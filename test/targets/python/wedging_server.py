@@ -1,7 +1,7 @@
 """An inference server of several processes with vLLM's names and page, which can be wedged for real.
 
 The API server publishes what the engine core tells it; the engine core makes a step by asking every worker and waiting for all answers; a worker
-computes for a moment and answers. A step makes two tokens. What goes wrong, and when, is planned by flags:
+computes for a moment and answers. A step makes two tokens. What goes wrong is planned by flags, and begins when the file --when is there:
 
     --fault deadlock     the last worker waits for a lock that its own thread holds
     --fault lost         the engine core waits for a message that nobody sends
@@ -52,6 +52,10 @@ def end_with_parent(parent):
     os._exit(0)
 
 
+def is_due(when):
+    return when != "" and os.path.exists(when)
+
+
 def wait_for_ever(reader):
     os.read(reader, 1)
 
@@ -70,13 +74,13 @@ def compute(seconds):
 # -- the worker --------------------------------------------------------------------------------------------------------
 
 
-def answer(requests, answers, deadlock_at):
+def answer(requests, answers, deadlock_when):
     lock = threading.Lock()
     lock.acquire()
     while True:
         if not os.read(requests, 1):
             return
-        if deadlock_at is not None and time.monotonic() >= deadlock_at:
+        if is_due(deadlock_when):
             save_cache(lock)
         time.sleep(0.002)
         os.write(answers, b"a")
@@ -91,10 +95,9 @@ def save_cache(lock):
 
 
 def run_engine(arguments, workers, report):
-    fault_at = time.monotonic() + arguments.fault_s
     nobody, _ = os.pipe()
     while True:
-        due = time.monotonic() >= fault_at
+        due = is_due(arguments.when)
         if due and arguments.fault == "lost":
             wait_for_ever(nobody)
         if due and arguments.fault == "spin":
@@ -126,7 +129,7 @@ def start_workers(arguments):
         theirs_in, ours_out = os.pipe()
         last = rank == arguments.workers - 1
         fault = arguments.fault if last else "none"
-        flags = ["worker", theirs_in, theirs_out, "--fault", fault, "--fault-s", arguments.fault_s]
+        flags = ["worker", theirs_in, theirs_out, "--fault", fault, "--when", arguments.when]
         child = start("VLLM::Worker_TP%d" % rank, flags, [theirs_in, theirs_out])
         os.close(theirs_in)
         os.close(theirs_out)
@@ -139,7 +142,7 @@ def start_workers(arguments):
 
 async def serve(arguments):
     ours, theirs = socket.socketpair()
-    flags = ["engine", theirs.fileno(), "--fault", arguments.fault, "--fault-s", arguments.fault_s]
+    flags = ["engine", theirs.fileno(), "--fault", arguments.fault, "--when", arguments.when]
     flags += ["--prefill-s", arguments.prefill_s, "--step-s", arguments.step_s, "--workers", arguments.workers]
     engine = start("VLLM::EngineCore", flags, [theirs.fileno()], stdout=subprocess.PIPE)
     theirs.close()
@@ -177,7 +180,7 @@ def main():
     parser.add_argument("part", nargs="?", default="serve")
     parser.add_argument("descriptors", nargs="*", type=int)
     parser.add_argument("--fault", default="none")
-    parser.add_argument("--fault-s", type=float, default=3)
+    parser.add_argument("--when", default="")
     parser.add_argument("--prefill-s", type=float, default=60)
     parser.add_argument("--step-s", type=float, default=8)
     parser.add_argument("--workers", type=int, default=2)
@@ -190,8 +193,7 @@ def main():
     threading.Thread(target=end_with_parent, args=(os.getppid(),), daemon=True).start()
     if arguments.part == "worker":
         requests, answers = arguments.descriptors
-        deadlock_at = time.monotonic() + arguments.fault_s if arguments.fault == "deadlock" else None
-        answer(requests, answers, deadlock_at)
+        answer(requests, answers, arguments.when if arguments.fault == "deadlock" else "")
         return
     (channel,) = arguments.descriptors
     workers = start_workers(arguments)
