@@ -20,8 +20,8 @@ import type { PythonReader } from './reader.ts';
  * Walks until one holds together; the last without the links back, in which the collector counts while it collects. Where a thousand requests a
  * second change the lists, none does, and the CPU is better spent on what is reachable.
  */
-const TRIES = 3;
-const TWO_WAY_TRIES = 2;
+const TRIES = 8;
+const TWO_WAY_TRIES = 7;
 /** Steps for which the end of a collection is waited for: a step is a turn of our loop, a collection takes up to a second. */
 const WAITS = 20_000;
 /** Containers with as many entries are remembered from one look to the next. */
@@ -167,7 +167,7 @@ export class PythonHeap {
     for (let i = 0; i < WAITS && collectorState(memory, first).isCollecting; i++) yield;
     const before = collectorState(memory, first);
     memory.forget();
-    const walk = new GcWalk({ memory, types: this.#objects.types }, lists.flat(), isOneWay);
+    const walk = new GcWalk({ memory, types: this.#objects.types }, lists, isOneWay);
     const isWhole = yield* walk.run((address, type) => this.#count(census, address, type));
     if (!isWhole) return null;
     for (let i = 0; i < WAITS && collectorState(memory, first).isCollecting; i++) yield;

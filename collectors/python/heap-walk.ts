@@ -12,6 +12,7 @@ const HEADER = 16;
 /** `struct gc_generation`: a head, a threshold, a count. */
 const GENERATION = 24;
 const GENERATIONS = 3;
+const YOUNG = 2;
 /** The two lowest bits of a link are flags of the collector. */
 const FLAGS = 4;
 /** Searched for the lists: they lie 7.4 KiB into the interpreter in 3.13, under 1 KiB before. */
@@ -104,26 +105,35 @@ export class GcWalk {
   readonly #memory: HeapMemory;
   readonly #types: HeapTypes;
   readonly #heads: readonly number[];
+  /** The generations that are collected all the time: where one of them cannot be followed to its end, the walk goes on. */
+  readonly #young: ReadonlySet<number>;
   readonly #isOneWay: boolean;
 
   constructor(
     { memory, types }: { memory: HeapMemory; types: HeapTypes },
-    heads: readonly number[],
+    lists: readonly (readonly number[])[],
     isOneWay: boolean,
   ) {
     this.#memory = memory;
     this.#types = types;
-    this.#heads = heads;
+    this.#heads = lists.flat();
+    this.#young = new Set(lists.flatMap((heads) => heads.slice(0, YOUNG)));
     this.#isOneWay = isOneWay;
   }
 
   /** Whether all lists were followed to their ends. */
   *run(visit: Visit): Generator<void, boolean, void> {
     for (const head of this.#heads) {
-      if (!(yield* this.#follow(head, visit))) return false;
+      const { repaired } = this;
+      const isWhole = yield* this.#follow(head, visit);
       if (this.isCut) return true;
+      if (isWhole) continue;
+      if (!this.#young.has(head)) return false;
+      // Made and freed by the thousand a second, some hundreds of some hundred thousand: what grows is in the oldest.
+      this.repaired = repaired;
     }
-    return this.#isOneWay || this.#heads.every((head) => this.#reachedEnd(head));
+    const old = this.#heads.filter((head) => !this.#young.has(head));
+    return this.#isOneWay || old.every((head) => this.#reachedEnd(head));
   }
 
   /** Whether the walk got to the end of a list: its last objects, or those before what came since, were seen. */

@@ -64,15 +64,15 @@ export const HEAP_LOOK: Look = {
   metrics: [],
   firstAfter: READ_EVERY,
   begin(context) {
-    const state: WatchState = { schedule: new LookSchedule(), isFast: false };
+    const state: WatchState = { schedule: new LookSchedule(), failures: 0 };
     return (moment) => turn(state, context, moment);
   },
 };
 
 interface WatchState {
   readonly schedule: LookSchedule;
-  /** Whether the last look found the collector's lists to change faster than they can be read. */
-  isFast: boolean;
+  /** Looks in a row that found the collector's lists to change faster than they can be read. */
+  failures: number;
 }
 
 async function* turn(
@@ -81,13 +81,15 @@ async function* turn(
   { isLast }: LookMoment,
 ): LookTurn {
   if (isLast) return null;
-  const { schedule, isFast } = state;
+  const { schedule, failures } = state;
+  const isFast = failures >= 3 && failures % 2 === 1;
   const bytes = heldBy(pid);
   if (bytes === null || !schedule.isDue(clock.mono(), bytes)) return READ_EVERY;
   const from = process.cpuUsage();
   const look = await lookInSteps(new PythonHeap(reader, clock).look({ isFast }), signal);
   if (signal.aborted) return null;
-  state.isFast = look?.onlyReachable === true;
+  // After three that failed every other one goes without: what nothing leads to, a reference that C code lost, is found in the lists only.
+  state.failures = look?.onlyReachable === true ? state.failures + 1 : 0;
   const { user, system } = process.cpuUsage(from);
   // Of a core, not of the clock: what it waited for a crowded machine was no burden.
   schedule.looked(clock.mono(), bytes, (user + system) / 1e6);

@@ -72,7 +72,10 @@ function looksByProcess(view: RecordingView): ReadonlyMap<number, readonly HeapL
   return looks;
 }
 
-function between(looks: readonly HeapLook[]): HeapGrowth | null {
+function between(all: readonly HeapLook[]): HeapGrowth | null {
+  // Two that counted all objects say more than any that did not.
+  const counted = all.filter(({ onlyReachable }) => onlyReachable !== true);
+  const looks = counted.length >= 2 ? counted : all;
   const [first] = looks;
   const last = looks.at(-1);
   return first === undefined || last === undefined || looks.length < 2
