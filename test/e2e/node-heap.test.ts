@@ -8,6 +8,7 @@ import { type Running, startReady } from '../targets/harness.ts';
 import { runCli } from './cli.ts';
 
 const GROWING = join(import.meta.dirname, '../fixtures/node-heap/growing.cjs');
+const LIVE = join(import.meta.dirname, '../fixtures/node-heap/live.cjs');
 const running: Running[] = [];
 
 afterEach(async () => {
@@ -36,6 +37,26 @@ describe.each(await nodes())('trace heap of Node $version', ({ path }) => {
       left_behind: null,
     });
     expect(JSON.parse(healthy.stdout)).toMatchObject({ verdict: { kind: 'none', site: null } });
+    expect(listeningSockets(leak.pid)).toEqual([]);
+  });
+});
+
+describe.each(await nodes())('trace heap --live-objects of Node $version', ({ path }) => {
+  it('names the constructor that gains, what is waited for and many listeners; none of these in a twin', async () => {
+    const leak = await startReady(path, ['--inspect-port=0', LIVE]);
+    const twin = await startReady(path, ['--inspect-port=0', LIVE, 'bounded']);
+    running.push(leak, twin);
+    const args = ['--inspect', '--live-objects', '--interval', '2s'];
+    const found = await heap(leak.pid, ...args);
+    const healthy = await heap(twin.pid, ...args);
+    expect([found.code, healthy.code], found.stderr + healthy.stderr).toEqual([0, 0]);
+    expect(found.stderr).toMatch(/stops it for about \d.* each time/);
+    expect(found.stdout).toMatch(/^Session gained [\d,]+ objects that stay/);
+    expect(found.stdout).toContain('Pending promises that something waits for: 300 (+0)');
+    expect(found.stdout).toContain('  120 (+0)  tick of Bus');
+    expect(healthy.stdout).not.toContain('Session');
+    expect(healthy.stdout).toContain('Pending promises that something waits for: 0 (+0)');
+    expect(healthy.stdout).toContain('No event has more than 10 listeners');
     expect(listeningSockets(leak.pid)).toEqual([]);
   });
 });

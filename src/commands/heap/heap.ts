@@ -14,6 +14,7 @@ import { decideSurface, type Surface } from '../../report/style.ts';
 import type { Command, CommandContext } from '../command-line/command.ts';
 import { toolVersion } from '../version.ts';
 import { StopSignals } from '../watching/stop-signals.ts';
+import { compareLiveObjects } from './live-objects.ts';
 import type { NodeTarget } from './open-node.ts';
 import { writeHeapSnapshot } from './snapshot.ts';
 import { type HeapOptions, heapUsage, parseHeapOptions } from './options.ts';
@@ -29,6 +30,8 @@ async function run({ values, positionals, environment }: CommandContext): Promis
   const runtime = detectRuntime(options.pid);
   if (options.snapshot !== null && runtime.name !== 'node')
     throw usageError(`pid ${options.pid} has no heap of V8's`, 'Leave --heap-snapshot away.');
+  if (options.liveObjects && runtime.name !== 'node')
+    throw usageError(`pid ${options.pid} has no heap of V8's`, 'Leave --live-objects away.');
   const info = targetInfo(found, runtime);
   const { stdout, env } = environment;
   const surface = decideSurface({
@@ -69,8 +72,9 @@ interface Watched {
 
 /** What is said of a Node process; null when it was stopped before. */
 async function ofNode(target: NodeTarget, { watch, how }: Watched): Promise<string | null> {
-  const { snapshot } = target.options;
+  const { snapshot, liveObjects } = target.options;
   if (snapshot !== null) return writeHeapSnapshot(target, snapshot);
+  if (liveObjects) return compareLiveObjects(target, watch.signal);
   const result = await sampleNodeHeap(target, watch);
   if (result === null) return null;
   const { info, options, surface } = how;

@@ -16,6 +16,7 @@ const OPTIONS = {
   inspect: { type: 'string' },
   'max-pause': { type: 'string' },
   'heap-snapshot': { type: 'string' },
+  'live-objects': { type: 'boolean' },
   top: { type: 'string' },
   format: { type: 'string', short: 'f' },
   json: { type: 'boolean' },
@@ -48,6 +49,9 @@ Options:
                          instead of looking, write V8's whole heap there, for
                          Chrome's DevTools: stops a Node process for seconds;
                          how long is estimated first
+      --live-objects     instead, compare two such snapshots of a Node process:
+                         objects gained by constructor, pending promises that
+                         something waits for, events with many listeners
       --max-pause <time> how long each look may stop a Node process (default
                          250ms); what it is likely to take is told before
       --top <n>          lines in each table (default 10)
@@ -98,6 +102,8 @@ export interface HeapOptions {
   readonly quiet: boolean;
   /** Write V8's heap to this file; null: look how it grows. */
   readonly snapshot: string | null;
+  /** Compare two snapshots of V8's heap. */
+  readonly liveObjects: boolean;
   readonly rows: number;
   readonly format: ReturnType<typeof chooseFormat>;
 }
@@ -125,8 +131,14 @@ export function parseHeapOptions(
   const format = chooseFormat(values);
   if (typeof snapshot === 'string' && format === 'json')
     throw usageError('--heap-snapshot prints no document', 'Leave --json away.');
+  const liveObjects = values['live-objects'] === true;
+  if (liveObjects && typeof snapshot === 'string')
+    throw usageError('--live-objects keeps no file', 'Leave it or --heap-snapshot away.');
+  if (liveObjects && format === 'json')
+    throw usageError('--live-objects prints no document', 'Leave --json away.');
   return {
     pid,
+    liveObjects,
     interval:
       typeof interval === 'string'
         ? parseDuration(interval, { flag: '--interval', bare: 's', ...INTERVAL_BOUNDS })

@@ -122,9 +122,7 @@ describe.each(interpreters())('tasks of CPython $version', ({ path }) => {
 });
 
 describe('tasks on uvloop', () => {
-  // The pinned release has no wheel for 3.14, and takes minutes to compile.
-  const isPacked = !interpreters()[0]?.version.startsWith('3.14.');
-  it.runIf(isPacked)('are what they say', async () => {
+  it('are what they say', async () => {
     const { python } = await pythonEnvironment(['uvloop']);
     const { truth, reader } = await start<Record<string, Truth>>(python, [KINDS, 'uvloop']);
     const found = look(reader);
