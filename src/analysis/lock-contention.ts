@@ -10,8 +10,8 @@ import { position } from './wait-places.ts';
  */
 const CODE = 'TRC106';
 
-/** Readings from which a share says something: three looks of eight. */
-const LEAST_READINGS = 24;
+/** Readings from which a share says something: two looks of eight, as a run of ten seconds has at least. */
+const LEAST_READINGS = 16;
 /** Waits seen, and looks two seconds apart in which they were: one burst is an event, not a state. */
 const LEAST_WAITS = 8;
 const LEAST_LOOKS = 2;
@@ -62,14 +62,8 @@ function findingOf(lock: ContendedLock, { pid, readings }: Contention): Omit<Fin
     confidence: holder === undefined ? 'inconclusive' : 'likely',
     pid,
     summary: `threads wait for ${lock.label}${where} in ${percent(busy)} of readings${by}`,
-    where: [
-      ...placesOf(lock.frame, { thread: lock.waiters[0] ?? '', share: busy }),
-      ...lock.holders
-        .slice(0, 3)
-        .flatMap(({ name, frame, seen }) =>
-          placesOf(frame, { thread: name, share: Math.min(1, seen / lock.looks) }),
-        ),
-    ],
+    // Who has it stands in the evidence: further places would read as callers of this one.
+    where: placesOf(lock.frame, { thread: lock.waiters[0] ?? '', share: busy }),
     evidence: [
       {
         kind: 'waits-for',
