@@ -148,29 +148,6 @@ describe.concurrent('GPUs', () => {
     expect(found[0]?.measure).toMatchObject({ throttled_ratio: 1, clock_ratio: 0.5 });
   });
 
-  it('of a driver that hangs hold nothing up: the run ends in time, with a gap', async ({
-    onTestFinished,
-  }) => {
-    const { pid } = await startIdle(onTestFinished);
-    const smi = new FakeSmi(
-      {
-        capture: CAPTURE.h100,
-        behaviour: 'hang-hard',
-        after: 3,
-        held: 20,
-        only: '-lms',
-      },
-      onTestFinished,
-    );
-    const began = performance.now();
-    const run = await attach(pid, { smi, seconds: 9, args: ['--gpu', '--json'] });
-    const took = (performance.now() - began) / 1e3;
-    const report = parseReport(run);
-    expect(report.gaps.some(({ collector }) => collector === 'gpu')).toBe(true);
-    expect(report.metrics[UTILIZATION]?.series[0]?.count).toBeGreaterThan(0);
-    expect(took).toBeLessThan(9 + 8);
-  });
-
   it('are chosen by CUDA_VISIBLE_DEVICES, and nothing of the environment is kept', async ({
     onTestFinished,
   }) => {
@@ -197,6 +174,32 @@ describe.concurrent('GPUs', () => {
     const kept = [run.stdout, run.stderr, ...files].join('\n');
     expect(kept).not.toContain('hunter2');
     expect(kept).not.toMatch(/CUDA_VISIBLE|"GPU-bbbb"/);
+  });
+});
+
+/** One after the other: their ends are looked at in time. */
+describe('GPUs, alone', () => {
+  it('of a driver that hangs hold nothing up: the run ends in time, with a gap', async ({
+    onTestFinished,
+  }) => {
+    const { pid } = await startIdle(onTestFinished);
+    const smi = new FakeSmi(
+      {
+        capture: CAPTURE.h100,
+        behaviour: 'hang-hard',
+        after: 3,
+        held: 20,
+        only: '-lms',
+      },
+      onTestFinished,
+    );
+    const began = performance.now();
+    const run = await attach(pid, { smi, seconds: 9, args: ['--gpu', '--json'] });
+    const took = (performance.now() - began) / 1e3;
+    const report = parseReport(run);
+    expect(report.gaps.some(({ collector }) => collector === 'gpu')).toBe(true);
+    expect(report.metrics[UTILIZATION]?.series[0]?.count).toBeGreaterThan(0);
+    expect(took).toBeLessThan(9 + 8);
   });
 
   it('are read beside a load run, on its clock', async ({ onTestFinished }) => {
