@@ -24,6 +24,7 @@ const MIB = 2 ** 20;
 const WARM = 0.25;
 /** Servers and clients outlive the run by this; a machine may stand still for minutes. */
 const SPARE: Seconds = 600;
+const LIMIT_MS = (LONG_S + 2 * SPARE) * 1e3;
 
 interface Reading {
   /** Seconds since the start. */
@@ -121,7 +122,7 @@ const SERVERS = [
 /** A run shorter than the default is for trying this file, and is not published. */
 const say = HEALTHY_S < 300 ? (title: string, body: string) => console.log(title, body) : publish;
 
-it('healthy inference servers are not spoken of', async () => {
+it('healthy inference servers are not spoken of', { timeout: LIMIT_MS }, async () => {
   const rows = await rowsOf(`inference-${HEALTHY_S}`, SERVERS.length, async (index) => {
     const { name, start } = SERVERS[index] ?? SERVERS[0];
     const server = await start(HEALTHY_S + SPARE);
@@ -147,7 +148,7 @@ it('healthy inference servers are not spoken of', async () => {
   );
 });
 
-it('memory stays flat while pages and GPUs are read', async () => {
+it('memory stays flat while pages and GPUs are read', { timeout: LIMIT_MS }, async () => {
   const [row] = await rowsOf(`inference-long-${LONG_S}`, 1, async () => {
     const server = await startLlama(0, LONG_S + SPARE);
     try {
