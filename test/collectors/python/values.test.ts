@@ -26,7 +26,7 @@ function reader(pid: number): PythonAttributes {
   return new PythonAttributes(new PythonValues(new PythonObjects(memory, table, symbols)));
 }
 
-describe.each(interpreters())('values of CPython $version', ({ path }) => {
+describe.each(interpreters())('values of CPython $version', ({ path, version }) => {
   it('are what the program says they are', async () => {
     const target = await startReady(path, [PROGRAM]);
     running.push(target);
@@ -61,8 +61,12 @@ describe.each(interpreters())('values of CPython $version', ({ path }) => {
     const plain = global('plain');
     expect(values.typeOf(plain).name).toBe('Plain');
     expect(objects.text(attributes.get(plain, 'name') ?? 0)).toBe('plain-1');
-    // 3.14 has the names in an order of its own.
-    expect([...attributes.of(plain)].map(([name]) => name).toSorted()).toEqual(['n', 'name']);
+    const names = [...attributes.of(plain)].map(([name]) => name);
+    // 3.14 has keys that objects share in an order of its own.
+    expect(version.startsWith('3.14') ? names.toSorted().toReversed() : names).toEqual([
+      'name',
+      'n',
+    ]);
     expect([...attributes.of(global('late'))].length).toBe(truth['late']);
     expect([...attributes.of(global('asked'))].map(([name]) => name).toSorted()).toEqual(
       truth['asked'],
