@@ -203,6 +203,8 @@ async function checkAlone(caller) {
 // endregion
 // region: growth
 const BLOCKS = 20;
+/** With fewer attempts a block, what the first of them set up looks like growth. */
+const LEAST_BLOCK = 10;
 /** Student's t, 97.5 %, for the means of 20 blocks. */
 const T_QUANTILE = 2.093;
 /** What an attempt may leave behind for ever, on average: bytes, or things of the other kinds. */
@@ -227,7 +229,9 @@ async function readings() {
 
 /** After a warm-up, further attempts must leave nothing behind: the mean growth of blocks, with its interval. */
 async function checkGrowth(caller) {
-  const size = Math.max(1, Math.floor(ATTEMPTS / (BLOCKS + 5)));
+  const size = Math.floor(ATTEMPTS / (BLOCKS + 5));
+  if (size < LEAST_BLOCK)
+    cannotTest(`growth takes ${LEAST_BLOCK * (BLOCKS + 5)} attempts at least, not ${ATTEMPTS}`);
   const block = (count) => Array.from({ length: count }, (_, number) => makeAttempt(number));
   await callAll(caller, block(5 * size));
   const names = oracle.of ?? Object.keys(ALLOWED);

@@ -253,6 +253,8 @@ def check_alone(caller):
 # endregion
 # region: growth
 BLOCKS = 20
+# With fewer attempts a block, what the first of them set up looks like growth.
+LEAST_BLOCK = 10
 # Student's t, 97.5 %, for the means of 20 blocks.
 T_QUANTILE = 2.093
 # What an attempt may leave behind for ever, on average: bytes, or things of the other kinds.
@@ -275,7 +277,9 @@ def readings(caller):
 
 def check_growth(caller):
     """After a warm-up, further attempts must leave nothing behind: the mean growth of blocks, with its interval."""
-    size = max(1, ATTEMPTS // (BLOCKS + 5))
+    size = ATTEMPTS // (BLOCKS + 5)
+    if size < LEAST_BLOCK:
+        cannot_test(f"growth takes {LEAST_BLOCK * (BLOCKS + 5)} attempts at least, not {ATTEMPTS}")
     caller.call([Attempt(number) for number in range(5 * size)])
     # Made beforehand: what is kept of the readings must not grow itself.
     kept = {name: array.array("d", [0.0] * (BLOCKS + 1)) for name in ALLOWED}

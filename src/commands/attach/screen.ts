@@ -18,6 +18,8 @@ export class AttachScreen extends RunScreen<AttachOptions> implements Sink {
   readonly name = 'screen';
   #state: ProgressState | null = null;
   #lastPlain: Seconds = 0;
+  /** Until when gaps are in the state. */
+  #gapsTo: Seconds = 0;
 
   /** Bare `trace attach`. */
   async showCandidates(): Promise<ExitCode> {
@@ -75,7 +77,11 @@ export class AttachScreen extends RunScreen<AttachOptions> implements Sink {
     const state = this.#state;
     if (state === null) return;
     if (observation.kind === 'gap') {
-      this.#state = { ...state, gaps: state.gaps + observation.to - observation.from };
+      // Where all of trace stood still, each collector has the same gap.
+      const from = Math.max(observation.from, this.#gapsTo);
+      const gaps = state.gaps + Math.max(0, observation.to - from);
+      this.#gapsTo = Math.max(this.#gapsTo, observation.to);
+      this.#state = { ...state, gaps };
       return;
     }
     if (observation.kind !== 'span' || observation.name !== SPAN.blocked) return;
