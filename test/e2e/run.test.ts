@@ -30,8 +30,8 @@ function watching(command: readonly string[], ...flags: readonly string[]) {
 }
 
 /** A server that blocks for 80 ms three times. */
-const plan = (seconds = 2.2): string[] =>
-  `--kinds sleep --durations 80 --reps 3 --start-s 0.6 --seconds ${seconds} --truth /dev/null`.split(
+const plan = (seconds = 3.4): string[] =>
+  `--kinds sleep --durations 80 --reps 3 --start-s 1.4 --seconds ${seconds} --truth /dev/null`.split(
     ' ',
   );
 
@@ -159,7 +159,7 @@ describe.concurrent('what blocks the loop is found', () => {
     ],
   ])('%s', async (_, wrapped) => {
     // A wrapper's child is looked for once a second, and joined when it has lived for one.
-    const server = [python, SERVER, ...plan(4), '--spacing-ms', '1000'];
+    const server = [python, SERVER, ...plan(5), '--spacing-ms', '1000'];
     const { args, report } = watching(wrapped(server));
     const { code } = await runCli(args);
     expect(code).toBe(0);
@@ -170,7 +170,7 @@ describe.concurrent('what blocks the loop is found', () => {
   });
 
   it('in Node', async () => {
-    const { args, report } = watching([process.execPath, NODE_SERVER, ...plan(4), '--reps', '9']);
+    const { args, report } = watching([process.execPath, NODE_SERVER, ...plan(5), '--reps', '9']);
     expect((await runCli(args)).code).toBe(0);
     expect(verdicts(report()).map(({ kind }) => kind)).toEqual(['loop-blocked']);
   });
@@ -182,6 +182,17 @@ describe.concurrent('what blocks the loop is found', () => {
     'sh',
     ...server,
   ];
+});
+
+it('--trigger writes the stretch around what fires it, and ends as the command does', async () => {
+  const path = freshFile();
+  const flags = ['--trigger', 'delay>60ms', '--trigger-after', '1s', '-o', path];
+  const command = [python, SERVER, ...plan()];
+  const { code, stderr } = await runCli(['run', ...flags, '--', ...command]);
+  expect(stderr).toContain(`${path}-trigger-1`);
+  expect(code).toBe(0);
+  const shown = await runCli(['show', `${path}-trigger-1`, '--json']);
+  expect(blockedIn(JSON.parse(shown.stdout) as ReportDocument)).toEqual(['blocking_sleep']);
 });
 
 describe.concurrent('--ready-url', () => {

@@ -42,6 +42,16 @@ Watching:
       --max-pause <time>     how long starting V8's profiler may stop the
                              process (default 250ms)
 
+Flight recorder:
+      --trigger <condition>  keep the last stretch in memory and write it with
+                             what follows when this holds, see
+                             trace attach --help; keeps nothing else
+      --trigger-before <t>   how much before the event (default 30s)
+      --trigger-after <t>    how much after it (default 30s)
+      --trigger-max <n>      recordings at most (default 10)
+      --trigger-cooldown <t> no new recording for so long after one has ended
+                             (default 0)
+
 Result:
       --fail-on <what>       exit 1 when this was found, whatever the command
                              ended with: critical, warning, note, or a kind such
