@@ -34,9 +34,14 @@ describe.concurrent.each(PROTOCOLS)('a run exported as %s', (protocol) => {
       expect(others).toEqual([]);
       const blocks = spans.filter(({ name }) => name === 'tracewright.eventloop.blocked');
       expect(blocks.length).toBeGreaterThanOrEqual(5);
-      for (const block of blocks) {
-        expect(block['parentSpanId']).toEqual(root?.['spanId']);
-        expect(attributesOf(block)).toMatchObject({
+      for (const block of blocks) expect(block['parentSpanId']).toEqual(root?.['spanId']);
+      // Where the machine itself stood still, nobody saw the stack: those are marked, and are not the program's.
+      const seen = blocks
+        .map(attributesOf)
+        .filter((attributes) => attributes['tracewright.block.starved'] !== true);
+      expect(seen.length).toBeGreaterThanOrEqual(3);
+      for (const attributes of seen) {
+        expect(attributes).toMatchObject({
           'code.function.name': expect.stringContaining('blocking_sleep'),
           'code.stacktrace': expect.stringContaining('blocking_sleep'),
         });
