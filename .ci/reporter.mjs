@@ -10,7 +10,7 @@ export default class Report {
     const files = new Map();
     const of = (path) => {
       const name = relative(process.cwd(), path);
-      if (!files.has(name)) files.set(name, { passed: 0, failed: [] });
+      if (!files.has(name)) files.set(name, { passed: [], failed: [] });
       return files.get(name);
     };
     for (const module of modules) {
@@ -21,7 +21,7 @@ export default class Report {
       }
       for (const test of module.children.allTests()) {
         const { state, errors } = test.result();
-        if (state === 'passed') file.passed += 1;
+        if (state === 'passed') file.passed.push(test.fullName);
         else if (state !== 'skipped') file.failed.push([test.fullName, firstLine(errors?.[0])]);
       }
     }

@@ -1,5 +1,5 @@
 // node .ci/tests.mjs RESULT -- COMMAND…: runs a vitest command, then once more, alone and one file at a time, the files in which something
-// failed, and a third time those that failed again. A test that has failed three times has failed; one that passed later is counted as
+// failed, and a third time those that failed again. A test that passed at no try has failed; one that passed at another is counted as
 // passed and named with the first line of its failure, because machines that run this are shared and the tests watch real processes.
 import { spawnSync } from 'node:child_process';
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
@@ -29,30 +29,43 @@ function run(words) {
   }
 }
 
-const failing = (report) => Object.keys(report.files).filter((name) => report.files[name].failed.length > 0);
+/** The tests of a file that passed: not one whose namesake failed. */
+function passing(file) {
+  const bad = new Set((file?.failed ?? []).map(([test]) => test));
+  return (file?.passed ?? []).filter((test) => !bad.has(test));
+}
+
+/** Of each file with a failure, what failed and why. */
+const failing = (report) =>
+  new Map(Object.entries(report.files).flatMap(([name, { failed }]) => (failed.length > 0 ? [[name, new Map(failed)]] : [])));
 
 const first = run(command);
-const passed = new Map(Object.entries(first.files).map(([name, file]) => [name, file.passed]));
+/** Of each file, the tests that passed at some try. */
+const passed = new Map(Object.entries(first.files).map(([name, file]) => [name, new Set(passing(file))]));
 const flaky = [];
-let last = first;
-let names = failing(first);
-for (let attempt = 2; attempt <= TRIES && names.length > 0 && names.length <= MOST_FILES; attempt += 1) {
+let left = failing(first);
+for (let attempt = 2; attempt <= TRIES && left.size > 0 && left.size <= MOST_FILES; attempt += 1) {
+  const names = [...left.keys()];
   process.stdout.write(`\n=== try ${attempt}: ${names.join(' ')}\n`);
   const again = run(['npx', 'vitest', 'run', '--no-file-parallelism', '--maxWorkers=1', ...names]);
   if (again.lost.length > 0) break;
-  for (const name of names) {
-    if ((again.files[name]?.failed.length ?? 1) > 0) continue;
-    passed.set(name, again.files[name].passed);
-    for (const [test, why] of last.files[name].failed) flaky.push(`${name} > ${test}: ${why} (passed at try ${attempt})`);
+  const still = failing(again);
+  const after = new Map();
+  for (const [name, tests] of left) {
+    for (const test of passing(again.files[name])) passed.get(name)?.add(test);
+    // A file that was asked for and not run did not pass; a test that passed before and fails now has not failed three times.
+    const failedAgain = again.files[name] === undefined ? tests : (still.get(name) ?? new Map());
+    const stays = new Map([...failedAgain].filter(([test]) => passed.get(name)?.has(test) !== true));
+    if (stays.size > 0) after.set(name, stays);
+    for (const [test, why] of tests) {
+      if (!stays.has(test)) flaky.push(`${name} > ${test}: ${why} (passed at try ${attempt})`);
+    }
   }
-  // A file that was asked for and not run did not pass.
-  const gone = names.filter((name) => again.files[name] === undefined);
-  last = { ...again, files: { ...again.files, ...Object.fromEntries(gone.map((name) => [name, last.files[name]])) } };
-  names = failing(last);
+  left = after;
 }
 const failed = [
   ...first.lost,
-  ...names.flatMap((name) => last.files[name].failed.map(([test, why]) => `${name} > ${test}: ${why}`)),
+  ...[...left].flatMap(([name, tests]) => [...tests].map(([test, why]) => `${name} > ${test}: ${why}`)),
 ];
 // A command that failed without saying where (an error while it closed) has failed.
 if (first.status !== 0 && failed.length === 0 && flaky.length === 0) failed.push(`the command ended with ${first.status}`);
@@ -60,7 +73,7 @@ for (const line of flaky) process.stdout.write(`FLAKY ${line}\n`);
 for (const line of failed) process.stdout.write(`FAILED ${line}\n`);
 writeFileSync(
   result,
-  JSON.stringify({ passed: [...passed.values()].reduce((sum, count) => sum + count, 0), failed: failed.length, flaky: flaky.length }),
+  JSON.stringify({ passed: [...passed.values()].reduce((sum, { size }) => sum + size, 0), failed: failed.length, flaky: flaky.length }),
 );
 rmSync(scratch, { recursive: true, force: true });
 process.exitCode = failed.length > 0 ? 1 : 0;
