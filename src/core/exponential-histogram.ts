@@ -110,31 +110,42 @@ export class ExponentialHistogram {
   /** What was recorded so far; then starts anew. */
   drain(): HistogramBuckets {
     const result = this.buckets();
+    this.clear();
+    return result;
+  }
+
+  /** Starts anew. */
+  clear(): void {
     this.#counts.fill(0);
     this.#zero = 0;
     this.#count = 0;
     this.#sum = 0;
     this.#min = Number.POSITIVE_INFINITY;
     this.#max = Number.NEGATIVE_INFINITY;
-    return result;
   }
 
   /** What was recorded so far. */
   buckets(): HistogramBuckets {
+    const { counts, ...rest } = this.view();
+    // Six times as fast as Array.from of a typed array.
+    const list: number[] = [];
+    for (let i = 0; i < counts.length; i++) list.push(counts[i] ?? 0);
+    return { ...rest, counts: list };
+  }
+
+  /** What was recorded so far, not copied: `counts` holds until the next record. */
+  view(): Omit<HistogramBuckets, 'counts'> & { readonly counts: Uint32Array | Float64Array } {
     const counts = this.#counts;
     let from = 0;
     let to = counts.length;
     while (from < to && counts[from] === 0) from++;
     while (to > from && counts[to - 1] === 0) to--;
-    // Six times as fast as Array.from of a typed array.
-    const list: number[] = [];
-    for (let i = from; i < to; i++) list.push(counts[i] ?? 0);
     const empty = this.#count === 0;
     return {
       scale: this.#scale,
       zeroCount: this.#zero,
       offset: from === to ? 0 : this.#offset + from,
-      counts: list,
+      counts: counts.subarray(from, to),
       count: this.#count,
       sum: this.#sum,
       min: empty ? 0 : this.#min,

@@ -1,4 +1,5 @@
 import type { ClockBounds, LatencyKey, RequestError, RequestRecord } from '../core/load-types.ts';
+import type { ExponentialHistogram } from '../core/exponential-histogram.ts';
 import type { HistogramBuckets, Ratio, Seconds } from '../core/types.ts';
 import type { Exchange } from './exchange.ts';
 import type { EndpointPlan, LoadPlan, Timeouts } from './plan.ts';
@@ -38,8 +39,8 @@ export interface Wire {
   send(bytes: Buffer, exchange: Exchange): void;
   /** Ends an exchange that is under way, with this error. */
   abort(exchange: Exchange, error: RequestError): void;
-  /** How old bytes were when they were parsed, since the last call; for the client's health. */
-  drainReadLag(): HistogramBuckets;
+  /** How old bytes were when they were parsed, since it was last drained; for the client's health. */
+  readonly readLag: ExponentialHistogram;
   close(): void;
 }
 
@@ -51,15 +52,15 @@ export interface WireOptions {
 }
 
 /** What one engine thread hands over, about every 100 ms while something happens, at least once a second. */
-export interface EngineBatch {
+export interface EngineBatch<H = HistogramBuckets> {
   readonly worker: number;
   readonly from: Seconds;
   readonly to: Seconds;
   /** What was measured in between, by stage: the latencies of the requests (ended in it, measured, successful) and every gap of theirs. */
   readonly stages: readonly {
     readonly stage: number;
-    readonly latency: Readonly<Partial<Record<LatencyKey, HistogramBuckets>>>;
-    readonly lateness: HistogramBuckets;
+    readonly latency: Readonly<Partial<Record<LatencyKey, H>>>;
+    readonly lateness: H;
     /**
      * Requests under way: integral over the part of the batch that lies in the stage's measured window (`begun` to `sending-ended`), in
      * request-seconds, and the most at once in it. Divide by the window for the mean.
@@ -71,8 +72,8 @@ export interface EngineBatch {
   }[];
   /** Requests that ended in it. */
   readonly requests: readonly RequestRecord[];
-  readonly loopDelay: HistogramBuckets;
-  readonly readLag: HistogramBuckets;
+  readonly loopDelay: H;
+  readonly readLag: H;
   readonly coreShare: Ratio;
   /** Right now. */
   readonly inFlight: number;

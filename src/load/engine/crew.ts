@@ -2,13 +2,14 @@ import { monotonicNow, takeAnchor } from '../../core/clock.ts';
 import { TraceError } from '../../core/errors.ts';
 import { EXIT } from '../../core/exit-code.ts';
 import { printable } from '../../core/text.ts';
-import type { Seconds } from '../../core/types.ts';
-import type { EngineEvents, RunningLoad } from '../contracts.ts';
+import type { HistogramBuckets, Seconds } from '../../core/types.ts';
+import type { EngineBatch, EngineEvents, RunningLoad } from '../contracts.ts';
 import type { LoadPlan } from '../plan.ts';
 import { SharedCells } from './cells.ts';
 import type { DriverEvent } from './driver.ts';
 import { usefulWorkers } from './workload.ts';
 import type { FromWorker, PackedBatch, ToWorker, WorkerSetup } from './messages.ts';
+import { type PackedHistogram, unpackHistogram } from './histogram-pack.ts';
 import { unpackRecords } from './record-pack.ts';
 
 /** The part of a worker thread that the crew needs. */
@@ -112,12 +113,8 @@ export class Crew implements RunningLoad {
   }
 
   #pass(batch: PackedBatch): void {
-    const { worker, requests } = batch;
     const { trace, part } = this.#plan;
-    this.#events.onBatch({
-      ...batch,
-      requests: unpackRecords(requests, { worker, trace, part }),
-    });
+    this.#events.onBatch(unpackBatch(batch, { trace, part }));
   }
 
   /** Begins the stage after the present one in all workers, not before `at`. */
@@ -262,6 +259,23 @@ class Member {
     this.worker = worker;
     this.thread = thread;
   }
+}
+
+/** The batch again, as it was measured. */
+function unpackBatch(packed: PackedBatch, of: Pick<LoadPlan, 'trace' | 'part'>): EngineBatch {
+  const { histograms, stages, requests, ...batch } = packed;
+  const histogram = (at: PackedHistogram): HistogramBuckets => unpackHistogram(histograms, at);
+  return {
+    ...batch,
+    stages: stages.map(({ latency, lateness, ...stage }) => ({
+      ...stage,
+      latency: Object.fromEntries(Object.entries(latency).map(([key, at]) => [key, histogram(at)])),
+      lateness: histogram(lateness),
+    })),
+    requests: unpackRecords(requests, { worker: batch.worker, ...of }),
+    loopDelay: histogram(batch.loopDelay),
+    readLag: histogram(batch.readLag),
+  };
 }
 
 /** What a worker threw, as it came through the wall between threads: expected failures keep what they are. */

@@ -1,6 +1,7 @@
+import type { ExponentialHistogram } from '../../core/exponential-histogram.ts';
 import type { RequestError } from '../../core/load-types.ts';
 import type { Seconds } from '../../core/types.ts';
-import type { RequestSource, Wire } from '../contracts.ts';
+import type { EngineBatch, RequestSource, Wire } from '../contracts.ts';
 import type { LoadPlan } from '../plan.ts';
 import { isSampled, requestSpanId, traceparentOf } from '../trace-context.ts';
 import type { Alarm, Alarms } from './alarms.ts';
@@ -121,10 +122,12 @@ export class Driver implements Sender {
     for (const { stage } of this.#runs.values()) this.#expire(stage, ENDED);
   }
 
-  /** What each stage that is not drained has measured since the last call. */
-  *takeStages(): Iterable<ReturnType<StageRun['tally']['take']>> {
+  /** What each stage that is not drained has measured since the last call; see {@link Tally.take}. */
+  *takeStages<H>(
+    drain: (histogram: ExponentialHistogram) => H,
+  ): Iterable<EngineBatch<H>['stages'][number]> {
     this.#integrate(this.#parts.alarms.now());
-    for (const { stage } of this.#runs.values()) yield stage.tally.take(stage.index);
+    for (const { stage } of this.#runs.values()) yield stage.tally.take(stage.index, drain);
   }
 
   send(stage: StageRun, owner: SlotOwner, due: DueRequest): void {

@@ -2,6 +2,7 @@ import type { Seconds } from '../../core/types.ts';
 import type { EngineBatch } from '../contracts.ts';
 import type { LoadPlan } from '../plan.ts';
 import type { DriverEvent } from './driver.ts';
+import type { PackedHistogram } from './histogram-pack.ts';
 import type { PackedRecords } from './record-pack.ts';
 
 /** What the main thread and its workers say to each other. */
@@ -32,8 +33,9 @@ export type ToWorker =
   /** Every stage is over: hand over the rest and end. */
   | { readonly kind: 'finish' };
 
-export interface PackedBatch extends Omit<EngineBatch, 'requests'> {
+export interface PackedBatch extends Omit<EngineBatch<PackedHistogram>, 'requests'> {
   readonly requests: PackedRecords;
+  readonly histograms: Float64Array<ArrayBuffer>;
 }
 
 export type FromWorker =

@@ -1,6 +1,6 @@
 import { ExponentialHistogram } from '../../core/exponential-histogram.ts';
 import { byLatency, LATENCY_KEYS, type LatencyKey } from '../../core/load-types.ts';
-import type { HistogramBuckets, Seconds } from '../../core/types.ts';
+import type { Seconds } from '../../core/types.ts';
 import type { EngineBatch } from '../contracts.ts';
 import { GAP_BIAS, type Slot } from './slot.ts';
 
@@ -70,16 +70,19 @@ export class Tally {
     );
   }
 
-  /** What came since the last call. */
-  take(stage: number): EngineBatch['stages'][number] {
-    const latency: Partial<Record<LatencyKey, HistogramBuckets>> = {};
+  /** What came since the last call, each histogram as `drain` has it, which leaves it empty. */
+  take<H>(
+    stage: number,
+    drain: (histogram: ExponentialHistogram) => H,
+  ): EngineBatch<H>['stages'][number] {
+    const latency: Partial<Record<LatencyKey, H>> = {};
     for (const key of LATENCY_KEYS) {
-      if (this.#latency[key].count > 0) latency[key] = this.#latency[key].drain();
+      if (this.#latency[key].count > 0) latency[key] = drain(this.#latency[key]);
     }
     const taken = {
       stage,
       latency,
-      lateness: this.#lateness.drain(),
+      lateness: drain(this.#lateness),
       inFlightSeconds: this.#inFlightSeconds,
       inFlightMax: this.#inFlightMax,
       queued: this.#queued,

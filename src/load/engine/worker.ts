@@ -9,6 +9,7 @@ import { openWire } from '../wire/wire.ts';
 import { PreciseAlarms } from './alarms.ts';
 import { SharedCells } from './cells.ts';
 import { Driver } from './driver.ts';
+import { HistogramPack } from './histogram-pack.ts';
 import type { FromWorker, ToWorker, WorkerSetup } from './messages.ts';
 import { Metronome } from './metronome.ts';
 import { ThreadCpu } from './thread-cpu.ts';
@@ -47,6 +48,7 @@ function start(setup: WorkerSetup, port: NonNullable<typeof parentPort>): void {
   });
   const cpu = new ThreadCpu();
   const loopDelay = new ExponentialHistogram();
+  const histograms = new HistogramPack();
   let flushedAt = monotonicNow();
 
   function flush(): void {
@@ -55,17 +57,18 @@ function start(setup: WorkerSetup, port: NonNullable<typeof parentPort>): void {
       worker,
       from: flushedAt,
       to: now,
-      stages: [...driver.takeStages()],
+      stages: [...driver.takeStages((histogram) => histograms.drain(histogram))],
       requests: driver.records.take(),
-      loopDelay: loopDelay.drain(),
-      readLag: wire.drainReadLag(),
+      loopDelay: histograms.drain(loopDelay),
+      readLag: histograms.drain(wire.readLag),
       coreShare: cpu.share(),
       inFlight: driver.inFlight,
       stage: driver.stage,
       serverOffset: driver.serverClock.bounds,
+      histograms: histograms.take(),
     };
     flushedAt = now;
-    post({ kind: 'batch', batch }, [batch.requests.numbers.buffer]);
+    post({ kind: 'batch', batch }, [batch.requests.numbers.buffer, batch.histograms.buffer]);
   }
 
   const timer = setInterval(() => {

@@ -1,6 +1,6 @@
 import { performance } from 'node:perf_hooks';
 import { ExponentialHistogram } from '../../core/exponential-histogram.ts';
-import type { HistogramBuckets, Seconds } from '../../core/types.ts';
+import type { Seconds } from '../../core/types.ts';
 
 /** A window of measuring lasts at least this long, and this many turns of the loop … */
 const WINDOW: Seconds = 0.001;
@@ -21,7 +21,7 @@ const PAUSE: Seconds = 0.01;
  * message of the main thread). Measured in windows, so of a sample of the turns.
  */
 export class ReadLag {
-  readonly #histogram: ExponentialHistogram = new ExponentialHistogram();
+  readonly histogram: ExponentialHistogram = new ExponentialHistogram();
   #measuring = false;
   #nextWindow: Seconds = 0;
   #windowEnd: Seconds = 0;
@@ -36,10 +36,6 @@ export class ReadLag {
   /** To be told of every read, at its beginning. */
   read(at: Seconds): void {
     if (this.#measuring || at >= this.#nextWindow) this.#measure(at);
-  }
-
-  drain(): HistogramBuckets {
-    return this.#histogram.drain();
   }
 
   #measure(at: Seconds): void {
@@ -63,7 +59,7 @@ export class ReadLag {
       this.#beginTurn(at, turn, fresh ? at : at - (at - this.#polledAt - waited) / turns);
     }
     const age = at - this.#since;
-    if (age >= 0) this.#histogram.record(age);
+    if (age >= 0) this.histogram.record(age);
   }
 
   #beginTurn(at: Seconds, turn: number, since: Seconds): void {

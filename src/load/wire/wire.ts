@@ -1,6 +1,7 @@
 import type { RequestError } from '../../core/load-types.ts';
 import { monotonicNow } from '../../core/clock.ts';
-import type { HistogramBuckets, Seconds } from '../../core/types.ts';
+import type { ExponentialHistogram } from '../../core/exponential-histogram.ts';
+import type { Seconds } from '../../core/types.ts';
 import type { Wire, WireOptions } from '../contracts.ts';
 import type { Exchange } from '../exchange.ts';
 import { Connection, type ConnectionContext } from './connection.ts';
@@ -73,8 +74,8 @@ class HttpWire implements Wire {
     this.#active.get(exchange)?.abort(error);
   }
 
-  drainReadLag(): HistogramBuckets {
-    return this.#readLag.drain();
+  get readLag(): ExponentialHistogram {
+    return this.#readLag.histogram;
   }
 
   close(): void {

@@ -2,9 +2,10 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { describe, expect, it } from 'vitest';
 import { TraceError } from '../../../src/core/errors.ts';
 import { EXIT } from '../../../src/core/exit-code.ts';
-import { mergeHistograms } from '../../../src/core/exponential-histogram.ts';
+import { ExponentialHistogram } from '../../../src/core/exponential-histogram.ts';
 import { SharedCells } from '../../../src/load/engine/cells.ts';
 import { Crew, type WorkerThread } from '../../../src/load/engine/crew.ts';
+import { HistogramPack } from '../../../src/load/engine/histogram-pack.ts';
 import type {
   FromWorker,
   PackedBatch,
@@ -290,25 +291,45 @@ describe('a worker that is gone', () => {
   });
 });
 
+function filled(...values: number[]): ExponentialHistogram {
+  const histogram = new ExponentialHistogram();
+  for (const value of values) histogram.record(value);
+  return histogram;
+}
+
 describe('a batch', () => {
   it('is passed on with its records whole again', async () => {
     const { a, batches, ready } = crewOf(loadPlan([stage(closed(1), { duration: 9 })]));
     ready();
-    const batch: PackedBatch = {
-      worker: 0,
-      from: 1,
-      to: 2,
-      stages: [],
+    const said = { worker: 0, from: 1, to: 2, coreShare: 0.5, inFlight: 3, stage: 0 };
+    const ofStage = { stage: 0, inFlightSeconds: 2, inFlightMax: 4, queued: 1 };
+    const pack = new HistogramPack();
+    const packed = (...values: number[]): number => pack.drain(filled(...values));
+    const batch: Omit<PackedBatch, 'histograms'> = {
+      ...said,
+      stages: [{ ...ofStage, latency: { ttft: packed(0.2, 0.3) }, lateness: packed(0) }],
       requests: new RecordPack().take(),
-      loopDelay: mergeHistograms([]),
-      readLag: mergeHistograms([]),
-      coreShare: 0.5,
-      inFlight: 3,
-      stage: 0,
+      loopDelay: packed(),
+      readLag: packed(1e-6),
       serverOffset: null,
     };
-    a.say({ kind: 'batch', batch });
-    expect(batches).toEqual([{ ...batch, requests: [] }]);
+    a.say({ kind: 'batch', batch: { ...batch, histograms: pack.take() } });
+    expect(batches).toEqual([
+      {
+        ...said,
+        stages: [
+          {
+            ...ofStage,
+            latency: { ttft: filled(0.2, 0.3).buckets() },
+            lateness: filled(0).buckets(),
+          },
+        ],
+        requests: [],
+        loopDelay: filled().buckets(),
+        readLag: filled(1e-6).buckets(),
+        serverOffset: null,
+      },
+    ]);
     await sleep(0);
   });
 });

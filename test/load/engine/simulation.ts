@@ -1,5 +1,5 @@
 import type { RequestError, RequestRecord } from '../../../src/core/load-types.ts';
-import { mergeHistograms } from '../../../src/core/exponential-histogram.ts';
+import { ExponentialHistogram, mergeHistograms } from '../../../src/core/exponential-histogram.ts';
 import type { HistogramBuckets, Seconds } from '../../../src/core/types.ts';
 import { type Alarm, AlarmQueue, type Alarms } from '../../../src/load/engine/alarms.ts';
 import { SharedCells } from '../../../src/load/engine/cells.ts';
@@ -106,9 +106,7 @@ export class FakeWire implements Wire {
     exchange.onEnd();
   }
 
-  drainReadLag(): HistogramBuckets {
-    return mergeHistograms([]);
-  }
+  readonly readLag = new ExponentialHistogram();
 
   close(): void {
     this.#running.clear();
@@ -239,7 +237,7 @@ export function simulate(plan: LoadPlan, options: SimulationOptions = {}): Simul
       cells,
       wallOffset: 0,
       report(event) {
-        stages.push(...driver.takeStages());
+        stages.push(...driver.takeStages((histogram) => histogram.drain()));
         events.push({ ...event, worker });
       },
     });
