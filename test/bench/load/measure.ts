@@ -215,7 +215,7 @@ function rowOf(ended: Ended): LoadRow {
     maxInFlight: inFlight(log.requests),
     arrivals: scenario.load.kind === 'open' ? arrivalsOf(measured) : null,
     ownLateness: reported.lateness,
-    serverLateness: latenessOf(log),
+    serverLateness: latenessOf(log, measured),
   };
 }
 

@@ -66,10 +66,13 @@ export function ttftErrors(pairs: ReturnType<typeof matched>): Float64Array {
   return Float64Array.from(errors).sort();
 }
 
-/** The server's own lateness: writes after they were due, and requests read after they had come. */
-export function latenessOf(log: TruthLog): { write: Quantiles | null; read: Quantiles | null } {
+/** The server's own lateness: all writes after they were due, and these requests read after they had come. */
+export function latenessOf(
+  log: TruthLog,
+  requests: readonly TruthRequest[] = log.requests,
+): { write: Quantiles | null; read: Quantiles | null } {
   return {
     write: quantilesOf(log.writeLateness),
-    read: quantilesOf(log.requests.map(({ readAt, arrivedAt }) => readAt - arrivedAt)),
+    read: quantilesOf(requests.map(({ readAt, arrivedAt }) => readAt - arrivedAt)),
   };
 }
