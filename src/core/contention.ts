@@ -1,4 +1,4 @@
-import { asArray, asObject, asString } from './otlp-values.ts';
+import { asArray, asFinite, asFrame, asObject, asString } from './otlp-values.ts';
 import type { Frame } from './types.ts';
 
 /** How often threads of one process were found waiting for locks, by now: the body of a `contention` snapshot. */
@@ -41,7 +41,11 @@ export function toContention(body: unknown): Contention | undefined {
   const seen = asObject(body);
   const pid = seen?.['pid'];
   if (seen === undefined || typeof pid !== 'number') return undefined;
-  return { pid, readings: count(seen['readings']), locks: asArray(seen['locks']).flatMap(toLock) };
+  return {
+    pid,
+    readings: asFinite(seen['readings']),
+    locks: asArray(seen['locks']).flatMap(toLock),
+  };
 }
 
 function toLock(value: unknown): readonly ContendedLock[] {
@@ -52,32 +56,17 @@ function toLock(value: unknown): readonly ContendedLock[] {
     {
       id,
       label: asString(lock['label'], 'lock'),
-      busy: count(lock['busy']),
-      waits: count(lock['waits']),
-      looks: count(lock['looks']),
+      busy: asFinite(lock['busy']),
+      waits: asFinite(lock['waits']),
+      looks: asFinite(lock['looks']),
       waiters: asArray(lock['waiters']).filter((name) => typeof name === 'string'),
       holders: asArray(lock['holders']).flatMap((one) => {
         const holder = asObject(one);
         const name = asString(holder?.['name']);
         if (holder === undefined || name === '') return [];
-        return [{ name, seen: count(holder['seen']), frame: toFrame(holder['frame']) }];
+        return [{ name, seen: asFinite(holder['seen']), frame: asFrame(holder['frame']) }];
       }),
-      frame: toFrame(lock['frame']),
+      frame: asFrame(lock['frame']),
     },
   ];
-}
-
-function toFrame(value: unknown): Frame | null {
-  const frame = asObject(value);
-  if (frame === undefined) return null;
-  const line = frame['line'];
-  return {
-    function: asString(frame['function'], '?'),
-    file: asString(frame['file'], '?'),
-    line: typeof line === 'number' && Number.isInteger(line) ? line : null,
-  };
-}
-
-function count(value: unknown): number {
-  return typeof value === 'number' && Number.isFinite(value) ? value : 0;
 }

@@ -1,4 +1,4 @@
-import { asArray, asObject, asString } from './otlp-values.ts';
+import { asArray, asFinite, asFrame, asObject, asString } from './otlp-values.ts';
 import type { Frame, Seconds } from './types.ts';
 
 /** Who waits for what, and who has it, in one process at one moment: the body of a `locks` snapshot. */
@@ -103,7 +103,7 @@ export function toLockLook(body: unknown): LockLook | undefined {
   if (look === undefined || typeof pid !== 'number') return undefined;
   return {
     pid,
-    threads: finite(look['threads']),
+    threads: asFinite(look['threads']),
     others: asArray(look['others']).filter((name) => typeof name === 'string'),
     tasks: asArray(look['tasks']).flatMap(toStanding),
     actors: asArray(look['actors']).flatMap(toActor),
@@ -118,9 +118,9 @@ function toStanding(value: unknown): readonly TaskStanding[] {
     {
       coroutine: asString(group['coroutine'], '?'),
       wait: asString(group['wait'], 'other'),
-      count: finite(group['count']),
-      since: finite(group['since']),
-      frames: asArray(group['frames']).flatMap((frame) => toFrame(frame) ?? []),
+      count: asFinite(group['count']),
+      since: asFinite(group['since']),
+      frames: asArray(group['frames']).flatMap((frame) => asFrame(frame) ?? []),
     },
   ];
 }
@@ -135,14 +135,14 @@ function toActor(value: unknown): readonly LockActor[] {
       id,
       kind: actor['kind'] === 'task' ? 'task' : 'thread',
       name: asString(actor['name'], id),
-      tid: finite(actor['tid']),
+      tid: asFinite(actor['tid']),
       wait: asString(actor['wait'], 'other'),
       isTimed: actor['isTimed'] !== false,
-      since: finite(actor['since']),
+      since: asFinite(actor['since']),
       on: typeof on === 'string' ? on : null,
       runsLoop: actor['runsLoop'] === true,
-      frames: asArray(actor['frames']).flatMap((frame) => toFrame(frame) ?? []),
-      caller: finite(actor['caller']),
+      frames: asArray(actor['frames']).flatMap((frame) => asFrame(frame) ?? []),
+      caller: asFinite(actor['caller']),
     },
   ];
 }
@@ -164,25 +164,10 @@ function toLockObject(value: unknown): readonly LockObject[] {
         const holder = asObject(one);
         const actor = asString(holder?.['actor']);
         if (holder === undefined || actor === '') return [];
-        return [{ actor, how: asString(holder['how']), frame: toFrame(holder['frame']) }];
+        return [{ actor, how: asString(holder['how']), frame: asFrame(holder['frame']) }];
       }),
     },
   ];
-}
-
-function toFrame(value: unknown): Frame | null {
-  const frame = asObject(value);
-  if (frame === undefined) return null;
-  const line = frame['line'];
-  return {
-    function: asString(frame['function'], '?'),
-    file: asString(frame['file'], '?'),
-    line: typeof line === 'number' && Number.isInteger(line) ? line : null,
-  };
-}
-
-function finite(value: unknown): number {
-  return typeof value === 'number' && Number.isFinite(value) ? value : 0;
 }
 
 function finiteOrNull(value: unknown): number | null {

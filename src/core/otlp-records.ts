@@ -10,7 +10,7 @@ import type {
   RunStart,
   TargetInfo,
 } from './types.ts';
-import { asArray, asObject, asString } from './otlp-values.ts';
+import { asArray, asFinite, asFrame, asInteger, asObject, asString } from './otlp-values.ts';
 
 /**
  * The bodies of our log records back into the vocabulary. A file may say anything: each field is checked, what is
@@ -61,12 +61,12 @@ export function toRunEnd(body: unknown): RunEnd | undefined {
     endedAt,
     interrupted: end['interrupted'] === true,
     reason: asString(end['reason'], 'unknown'),
-    ownCpuRatio: finite(end['ownCpuRatio']),
-    startupCpu: finite(end['startupCpu']),
-    targetPaused: finite(end['targetPaused']),
-    samples: finite(end['samples']),
-    late: finite(end['late']),
-    dropped: finite(end['dropped']),
+    ownCpuRatio: asFinite(end['ownCpuRatio']),
+    startupCpu: asFinite(end['startupCpu']),
+    targetPaused: asFinite(end['targetPaused']),
+    samples: asFinite(end['samples']),
+    late: asFinite(end['late']),
+    dropped: asFinite(end['dropped']),
     ...(asObject(end['summary']) === undefined ? {} : { summary: toSettings(end['summary']) }),
   };
 }
@@ -128,7 +128,7 @@ export function toThreadStacks(
   const pid = snapshot?.['pid'];
   if (snapshot === undefined || !isFiniteNumber(pid)) return undefined;
   const threads = objects(snapshot['threads']).map((thread) => ({
-    tid: finite(thread['tid']),
+    tid: asFinite(thread['tid']),
     wait: stringOrNull(thread['wait']),
     frames: toFrames(thread['frames']),
   }));
@@ -136,11 +136,7 @@ export function toThreadStacks(
 }
 
 function toFrames(value: unknown): readonly Frame[] {
-  return objects(value).map((frame) => ({
-    function: asString(frame['function'], '?'),
-    file: asString(frame['file'], '?'),
-    line: integerOrNull(frame['line']),
-  }));
+  return asArray(value).flatMap((frame) => asFrame(frame) ?? []);
 }
 
 /** A finding body; undefined when it lacks what a finding rests on: code, kind, severity and some evidence. */
@@ -160,7 +156,7 @@ export function toFinding(body: unknown): Finding | undefined {
     mechanism: stringOrNull(finding['mechanism']),
     severity,
     confidence,
-    pid: integerOrNull(finding['pid']),
+    pid: asInteger(finding['pid']),
     ...(Array.isArray(finding['pids'])
       ? { pids: asArray(finding['pids']).filter(isFiniteNumber) }
       : {}),
@@ -196,18 +192,18 @@ function toPlace(place: Body): Place {
   return {
     function: asString(place['function'], '?'),
     file: asString(place['file'], '?'),
-    line: integerOrNull(place['line']),
+    line: asInteger(place['line']),
     module: stringOrNull(place['module']),
     thread: stringOrNull(place['thread']),
-    share: finite(place['share']),
+    share: asFinite(place['share']),
   };
 }
 
 function toTarget(target: Body): TargetInfo {
   return {
-    pid: finite(target['pid']),
-    parent: integerOrNull(target['parent']),
-    startTicks: finite(target['startTicks']),
+    pid: asFinite(target['pid']),
+    parent: asInteger(target['parent']),
+    startTicks: asFinite(target['startTicks']),
     runtime: asString(target['runtime'], 'unknown'),
     runtimeVersion: stringOrNull(target['runtimeVersion']),
     title: asString(target['title']),
@@ -244,14 +240,6 @@ function objects(value: unknown): readonly Body[] {
 
 function isFiniteNumber(value: unknown): value is number {
   return typeof value === 'number' && Number.isFinite(value);
-}
-
-function finite(value: unknown): number {
-  return isFiniteNumber(value) ? value : 0;
-}
-
-function integerOrNull(value: unknown): number | null {
-  return typeof value === 'number' && Number.isInteger(value) ? value : null;
 }
 
 function stringOrNull(value: unknown): string | null {

@@ -1,4 +1,4 @@
-import type { Attributes, AttributeValue, Seconds } from './types.ts';
+import type { Attributes, AttributeValue, Frame, Seconds } from './types.ts';
 import type { OtlpKeyValue, OtlpValue } from './otlp-types.ts';
 import { ATTR } from './semconv.ts';
 
@@ -112,6 +112,27 @@ export function asArray(value: unknown): readonly unknown[] {
 /** The string if it is one, else the fallback. */
 export function asString(value: unknown, fallback = ''): string {
   return typeof value === 'string' ? value : fallback;
+}
+
+/** The number if it is a finite one, else 0. */
+export function asFinite(value: unknown): number {
+  return typeof value === 'number' && Number.isFinite(value) ? value : 0;
+}
+
+/** The integer if it is one, else null. */
+export function asInteger(value: unknown): number | null {
+  return typeof value === 'number' && Number.isInteger(value) ? value : null;
+}
+
+/** The frame if it is an object, with `?` for what it does not name, else null. */
+export function asFrame(value: unknown): Frame | null {
+  const frame = asObject(value);
+  if (frame === undefined) return null;
+  return {
+    function: asString(frame['function'], '?'),
+    file: asString(frame['file'], '?'),
+    line: asInteger(frame['line']),
+  };
 }
 
 /** An AnyValue as a plain JSON-like value; null for an empty or unknown one. */

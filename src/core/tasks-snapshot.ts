@@ -1,4 +1,4 @@
-import { asArray, asObject, asString } from './otlp-values.ts';
+import { asArray, asFinite, asFrame, asObject, asString } from './otlp-values.ts';
 import { groupTasks, type TasksLook } from './tasks.ts';
 import type { Frame } from './types.ts';
 
@@ -67,31 +67,16 @@ export function toTasksSnapshot(body: unknown): TasksSnapshot | undefined {
       coroutine: asString(group['coroutine'], '?'),
       state: asString(group['state'], '?'),
       wait: textOrNull(group['wait']),
-      place: toPlace(group['place']),
-      own: toPlace(group['own']),
-      count: count(group['count']),
+      place: asFrame(group['place']),
+      own: asFrame(group['own']),
+      count: asFinite(group['count']),
       parent: textOrNull(group['parent']),
     };
   });
   const { total, read, rest } = snapshot;
-  return { pid, total: count(total), read: count(read), groups, rest: count(rest) };
-}
-
-function toPlace(value: unknown): Frame | null {
-  const frame = asObject(value);
-  if (frame === undefined) return null;
-  const line = frame['line'];
-  return {
-    function: asString(frame['function'], '?'),
-    file: asString(frame['file'], '?'),
-    line: typeof line === 'number' && Number.isInteger(line) ? line : null,
-  };
+  return { pid, total: asFinite(total), read: asFinite(read), groups, rest: asFinite(rest) };
 }
 
 function textOrNull(value: unknown): string | null {
   return typeof value === 'string' ? value : null;
-}
-
-function count(value: unknown): number {
-  return typeof value === 'number' && value >= 0 ? value : 0;
 }
