@@ -127,6 +127,12 @@ const UVICORN = /(?:^|\/|\s)uvicorn\b/;
 const UVICORN_WORKERS = /\s--(?:workers[= ](?!1\b)\d+|reload)\b/;
 const NODE = /^(?:\S*\/)?node\b/;
 
+/** A role as reports write it: `vLLM engine core`, `shell`; null where nothing tells. */
+export function roleText(role: Role | null): string | null {
+  if (role === null || role.family === null) return role?.name ?? null;
+  return `${role.family} ${role.name}`;
+}
+
 /** What a process is; null where nothing tells. */
 export function roleOf(evidence: RoleEvidence): Role | null {
   const text = evidence.commandLine.join(' ').trim();

@@ -79,6 +79,16 @@ function attach({ pid }: Running, ...flags: readonly string[]): Promise<Ended> {
   return runCli(['attach', String(pid), '-d', '3', '--no-recording', ...flags]);
 }
 
+it('is called what it is beside a load run, too', async () => {
+  const { port, pid } = await startServer('llama-server');
+  const run = await runCli(
+    `load http://127.0.0.1:${port} -m tiny -c 1 -n 3 --attach ${pid} --no-recording --json`.split(
+      ' ',
+    ),
+  );
+  expect(parseReport(run).targets).toMatchObject([{ pid, role: 'llama.cpp server' }]);
+});
+
 describe('the page of a server that is known', () => {
   it('is found on its port; the report says what it says, and that it began anew', async () => {
     const server = await startServer('llama-server', '--restart-after', '3');

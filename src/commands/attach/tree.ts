@@ -17,7 +17,7 @@ import { nextMoment, untilMoment } from '../../platform/common-moment.ts';
 import { ageOf, readStat } from '../../platform/proc.ts';
 import { hasEnded } from '../../platform/proc-parse.ts';
 import { descendantsOf, rolesOf, type TreeMember } from '../../platform/process-tree.ts';
-import type { Role } from '../../platform/roles.ts';
+import { type Role, roleText } from '../../platform/roles.ts';
 import { targetInfo } from '../../platform/target.ts';
 import { titleOf } from '../../platform/target-title.ts';
 import { NodeInspector } from './inspect.ts';
@@ -167,9 +167,7 @@ export class ProcessTreeWatch {
 
   /** What each process is to the server; of the roots too. */
   roleOf(pid: number): string | null {
-    const role = this.#roles.get(pid) ?? null;
-    if (role === null) return null;
-    return role.family === null ? role.name : `${role.family} ${role.name}`;
+    return roleText(this.#roles.get(pid) ?? null);
   }
 
   /** The first process, then the others that are watched. */

@@ -1,5 +1,7 @@
 import type { CollectorInfo, Metric, TargetInfo } from '../../core/types.ts';
 import { printable } from '../../core/text.ts';
+import { descendantsOf, rolesOf } from '../../platform/process-tree.ts';
+import { roleText } from '../../platform/roles.ts';
 import { targetInfo } from '../../platform/target.ts';
 import { openGpus } from '../attach/gpu.ts';
 import { NodeInspector } from '../attach/inspect.ts';
@@ -68,7 +70,7 @@ async function openProcess(
   if (plan.messages.length === 0) sayMissing(infos, screen);
   return {
     sources: plan.collectors.map((collector) => sourceOf(collector, plan.found.target)),
-    targets: [targetInfo(plan.found, plan.runtime)],
+    targets: [{ ...targetInfo(plan.found, plan.runtime), role: roleIn(plan.found.target.pid) }],
     infos,
     sampler: plan.sampler,
     async close() {
@@ -77,6 +79,11 @@ async function openProcess(
       if (left !== null) screen.problem(left);
     },
   };
+}
+
+/** What the process is to its server, by its children too: a master is one that forked its like. */
+function roleIn(pid: number): string | null {
+  return roleText(rolesOf(pid, descendantsOf(pid)).get(pid) ?? null);
 }
 
 /** GPUs of the process that is watched; all there are where none is, and somebody asks for them. */
