@@ -50,4 +50,4 @@ export async function stillFails(
 }
 
 /** Trials that cannot run before their candidate is given up. */
-const MOST_INVALID = 3;
+export const MOST_INVALID = 3;

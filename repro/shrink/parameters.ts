@@ -1,16 +1,24 @@
 import type { Ratio } from '../../src/core/types.ts';
 import type { Json, ReproParameters, TrafficRequest } from '../parameters/parameters.ts';
 import { isRecord } from '../parameters/read.ts';
-import { type Budget, stillFails } from './budget.ts';
+import { type Budget, MOST_INVALID, stillFails } from './budget.ts';
 import { ddmin, smallest } from './ddmin.ts';
 
-/** The smallest parameters with which a reproduction still fails. */
+/** The smallest parameters with which a reproduction still fails, and its control still does not. */
 
 /** One trial in a fresh process: whether it failed; null when it could not run. */
 export type ParameterTrial = (parameters: ReproParameters, seed: number) => Promise<boolean | null>;
 
+/** What must not fail, with whatever parameters: the fixed version, or one attempt at a time. */
+export interface ShrinkControl {
+  readonly trial: ParameterTrial;
+  /** False: one that fails with the parameters as given is done without. */
+  readonly isAskedFor: boolean;
+}
+
 export interface ShrinkParametersOptions {
   readonly trial: ParameterTrial;
+  readonly control: ShrinkControl | null;
   readonly keep: Ratio;
   readonly budget: Budget;
 }
@@ -20,8 +28,18 @@ export interface ShrunkParameters {
   /** False when the budget ended before everything was tried. */
   readonly isMinimal: boolean;
   /** Of trials with the result and with seeds that were not used before. */
-  readonly verified: { readonly failing: number; readonly runs: number };
+  readonly verified: Verified;
+  /** The same of the control; null without one that passes as given. */
+  readonly control: Verified | null;
 }
+
+export interface Verified {
+  readonly failing: number;
+  readonly runs: number;
+}
+
+/** Why nothing was shrunk: as given it is too rare, or the control fails as well. */
+export type NotShrunk = 'too-rare' | 'control-fails';
 
 /** Trials after the end, on top of the budget: what was found by trying is not taken on its own word. */
 const VERIFYING_RUNS = 20;
@@ -30,30 +48,84 @@ type Keeps = (parameters: ReproParameters) => Promise<boolean | null>;
 
 /**
  * Shrinks, one thing after another: attempts, concurrency, then argument lists of a call, or requests of traffic, their bodies and their
- * offsets. Null when the parameters as given do not fail at the rate to keep.
+ * offsets. A step after which the control fails is not taken: what then fails is another fault, such as a request that became a wrong one.
  */
 export async function shrinkParameters(
   given: ReproParameters,
-  { trial, keep, budget }: ShrinkParametersOptions,
-): Promise<ShrunkParameters | null> {
+  { trial, control: wanted, keep, budget }: ShrinkParametersOptions,
+): Promise<ShrunkParameters | NotShrunk> {
   let seed = given.seed;
-  const keeps: Keeps = (parameters) => stillFails(() => trial(parameters, seed++), keep, budget);
-  if ((await keeps(given)) !== true) return null;
+  const fails: Keeps = (parameters) => stillFails(() => trial(parameters, seed++), keep, budget);
+  if ((await fails(given)) !== true) return 'too-rare';
+  const passes = wanted === null || (await controlPasses(given, wanted, { keep, budget, seed }));
+  if (!passes && wanted?.isAskedFor === true) return 'control-fails';
+  const control = passes ? (wanted?.trial ?? null) : null;
+  const keeps: Keeps = async (parameters) => {
+    const does = await fails(parameters);
+    if (does !== true || control === null) return does;
+    return oncePassed(() => control(parameters, seed++), budget);
+  };
   let parameters = given;
   parameters = await smallestCount(parameters, 'attempts', keeps);
   parameters = await smallestCount(parameters, 'concurrency', keeps);
   parameters = await fewerArguments(parameters, keeps);
   parameters = await lessTraffic(parameters, keeps);
   const isMinimal = !budget.isSpent;
-  const outcomes: (boolean | null)[] = [];
-  while (outcomes.length < VERIFYING_RUNS) {
+  const outcomes: { subject: (boolean | null)[]; control: (boolean | null)[] } = {
+    subject: [],
+    control: [],
+  };
+  for (let run = 0; run < VERIFYING_RUNS; run++, seed++) {
     // oxlint-disable-next-line no-await-in-loop -- one after another: they share the machine
-    outcomes.push(await trial(parameters, seed++));
+    outcomes.subject.push(await trial(parameters, seed));
+    // oxlint-disable-next-line no-await-in-loop -- in turn: a machine that becomes slower does so to both
+    if (control !== null) outcomes.control.push(await control(parameters, seed));
   }
-  const failing = outcomes.filter((one) => one === true).length;
-  // One that could not run says nothing.
-  const runs = outcomes.filter((one) => one !== null).length;
-  return { parameters, isMinimal, verified: { failing, runs } };
+  return {
+    parameters,
+    isMinimal,
+    verified: counted(outcomes.subject),
+    control: control === null ? null : counted(outcomes.control),
+  };
+}
+
+/** Whether the control passes with the parameters as given; one that cannot run does not. */
+async function controlPasses(
+  given: ReproParameters,
+  { trial }: ShrinkControl,
+  { keep, budget, seed }: { readonly keep: Ratio; readonly budget: Budget; readonly seed: number },
+): Promise<boolean> {
+  let hasRun = false;
+  let next = seed;
+  const once = async (): Promise<boolean | null> => {
+    const hit = await trial(given, next++);
+    hasRun ||= hit !== null;
+    return hit;
+  };
+  return (await stillFails(once, keep, budget)) === false && hasRun;
+}
+
+/** Whether one trial of the control that could run passed; null when the budget ends first. */
+async function oncePassed(
+  trial: () => Promise<boolean | null>,
+  budget: Budget,
+): Promise<boolean | null> {
+  for (let invalid = 0; invalid < MOST_INVALID; invalid++) {
+    if (budget.isSpent) return null;
+    budget.spent++;
+    // oxlint-disable-next-line no-await-in-loop -- again only when it could not run
+    const hit = await trial();
+    if (hit !== null) return !hit;
+  }
+  return false;
+}
+
+/** One that could not run says nothing. */
+function counted(outcomes: readonly (boolean | null)[]): Verified {
+  return {
+    failing: outcomes.filter((one) => one === true).length,
+    runs: outcomes.filter((one) => one !== null).length,
+  };
 }
 
 async function smallestCount(

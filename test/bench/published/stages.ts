@@ -113,8 +113,19 @@ class Stages {
       if (typeof explored === 'string') return { ...row, problem: explored, trials: this.#trials };
       return { ...row, explored, trials: this.#trials };
     }
-    const said = await this.#trace('repro', 'shrink', 'repro', '--write', ...this.#shrinkFlags());
-    this.#trials += count(/in (\d+) trials/, said.out) + count(/fails \d+ of (\d+)/, said.out);
+    const said = await this.#trace(
+      'repro',
+      'shrink',
+      'repro',
+      '--write',
+      '--control',
+      controlOf(this.#case),
+      ...this.#shrinkFlags(),
+    );
+    this.#trials +=
+      count(/in (\d+) trials/, said.out) +
+      count(/seeds: fails \d+ of (\d+)/, said.out) +
+      count(/control, .*: fails \d+ of (\d+)/, said.out);
     if (said.code !== 0)
       return { ...row, problem: `shrink: ${lastLine(said)}`, trials: this.#trials };
     const small = await this.#judge();

@@ -20,7 +20,7 @@ export interface Arms {
 export async function makeArms(
   parameters: ReproParameters,
   context: {
-    readonly options: RunOptions;
+    readonly options: Pick<RunOptions, 'control' | 'trials'>;
     readonly environment: Environment;
     readonly abort: AbortSignal;
   },

@@ -63,7 +63,7 @@ export function parseRunOptions(values: OptionValues, positionals: readonly stri
     folder,
     runs: count('runs', 1, MOST_RUNS) ?? (expect === 'none' ? RUNS_FOR_NONE : RUNS),
     seed: count('seed', 0, LARGEST_SEED),
-    control: chooseControl(text('control'), values['no-control'] === true),
+    control: parseControl(values),
     trials: parseTrialChoice(values),
     stopAfter: count('stop-after', 1, MOST_RUNS),
     expect,
@@ -75,7 +75,10 @@ export function parseRunOptions(values: OptionValues, positionals: readonly stri
   };
 }
 
-function chooseControl(control: string | null, none: boolean): ControlChoice {
+/** What `--control` and `--no-control` say. Throws a usage error. */
+export function parseControl(values: OptionValues): ControlChoice {
+  const control = typeof values['control'] === 'string' ? values['control'] : null;
+  const none = values['no-control'] === true;
   if (none && control !== null)
     throw usageError('--no-control and --control contradict each other');
   if (none) return { kind: 'none' };

@@ -3,13 +3,19 @@ import type { ReproParameters } from '../../../../repro/parameters/parameters.ts
 import { PARAMETERS_FILE, readParameters } from '../../../../repro/parameters/read.ts';
 import { writeParameters } from '../../../../repro/parameters/write.ts';
 import { Budget } from '../../../../repro/shrink/budget.ts';
-import { shrinkParameters } from '../../../../repro/shrink/parameters.ts';
-import { runTrial } from '../../../../repro/trials/run-trial.ts';
+import {
+  type ParameterTrial,
+  shrinkParameters,
+  type Verified,
+} from '../../../../repro/shrink/parameters.ts';
+import { runTrial, type TrialEnvironment } from '../../../../repro/trials/run-trial.ts';
 import { EXIT, type ExitCode } from '../../../core/exit-code.ts';
 import type { Ratio, Seconds } from '../../../core/types.ts';
 import type { CommandContext } from '../../command-line/command.ts';
 import { StopSignals } from '../../watching/stop-signals.ts';
-import { parseTrialChoice, trialEnvironment } from '../trial-environment.ts';
+import { makeArms } from '../run/arms.ts';
+import { parseControl } from '../run/options.ts';
+import { parseTrialChoice } from '../trial-environment.ts';
 import { stopCode } from './stop-code.ts';
 import { budgetText } from './text.ts';
 
@@ -25,43 +31,68 @@ export async function shrinkFolder(
 ): Promise<ExitCode> {
   const { folder, limits } = asked;
   const given = await readParameters(folder);
-  const choice = parseTrialChoice(values);
-  const { language } = given;
+  const choices = { trials: parseTrialChoice(values), control: parseControl(values) };
   const signals = new StopSignals(environment);
   const abort = new AbortController();
   // The trial that is going is ended, with all of its processes; it counts as none.
   signals.listen(() => abort.abort());
   const budget = new Budget({ ...limits, abort: abort.signal });
   try {
-    const chosen = await trialEnvironment(choice, { language, environment, abort: abort.signal });
+    const arms = await makeArms(given, { options: choices, environment, abort: abort.signal });
+    const trialIn =
+      (chosen: TrialEnvironment, alone = false): ParameterTrial =>
+      async (parameters, seed) => {
+        const { outcome } = await runTrial(folder, {
+          seed,
+          parameters: alone ? { ...parameters, concurrency: 1 } : parameters,
+          environment: chosen,
+          abort: abort.signal,
+        });
+        return outcome === 'invalid' ? null : outcome === 'reproduced';
+      };
+    const alone = choices.control.kind === 'alone';
     if (values['quiet'] !== true) environment.stderr.write(budgetText(limits));
     const shrunk = await shrinkParameters(given, {
       keep: limits.keep,
       budget,
-      trial: async (parameters, seed) => {
-        const options = { seed, parameters, environment: chosen, abort: abort.signal };
-        const { outcome } = await runTrial(folder, options);
-        return outcome === 'invalid' ? null : outcome === 'reproduced';
-      },
+      trial: trialIn(arms.subject.environment),
+      control:
+        arms.control === null
+          ? null
+          : { trial: trialIn(arms.control.environment, alone), isAskedFor: !alone },
     });
-    if (shrunk === null) {
-      environment.stdout.write(`invalid: it does not fail at a rate of ${limits.keep}\n`);
+    if (typeof shrunk === 'string') {
+      const why =
+        shrunk === 'too-rare'
+          ? `it does not fail at a rate of ${limits.keep}`
+          : `the control, ${arms.control?.label ?? ''}, fails as well, or cannot run`;
+      environment.stdout.write(`invalid: ${why}\n`);
       return stopCode(signals) ?? EXIT.invalid;
     }
-    const { parameters, isMinimal, verified } = shrunk;
+    const { parameters, isMinimal, verified, control } = shrunk;
     const name = values['write'] === true ? PARAMETERS_FILE : SMALL_FILE;
-    const isSound = verified.failing > 0;
+    const isSound =
+      verified.failing > 0 && (control === null || (control.failing === 0 && control.runs > 0));
     if (isSound || name === SMALL_FILE) await writeParameters(join(folder, name), parameters);
     const lines = [
       `${sizes(given)} before, in ${budget.spent} trials and ${budget.elapsed.toFixed(1)} s${isMinimal ? '' : '; the budget ended before everything was tried'}`,
       `${sizes(parameters)} left: ${name}`,
       `verified with fresh seeds: fails ${verified.failing} of ${verified.runs}`,
+      controlText(arms.control?.label ?? null, control),
     ];
     environment.stdout.write(`${lines.join('\n')}\n`);
     return stopCode(signals) ?? (isSound ? EXIT.ok : EXIT.invalid);
   } finally {
     signals.close();
   }
+}
+
+/** What the control did with the result. */
+function controlText(label: string | null, verified: Verified | null): string {
+  if (label === null) return 'without a control';
+  if (verified === null)
+    return `without a control: with ${label} it fails as well; --control names a fixed version`;
+  return `the control, ${label}: fails ${verified.failing} of ${verified.runs}`;
 }
 
 function sizes({ attempts, concurrency, call, traffic }: ReproParameters): string {

@@ -5,6 +5,7 @@ import { undisturbed } from '../../../../repro/schedules/explore.ts';
 import type { Schedule } from '../../../../repro/schedules/schedule.ts';
 import { Budget } from '../../../../repro/shrink/budget.ts';
 import { shrinkSchedule } from '../../../../repro/shrink/schedule.ts';
+import { usageError } from '../../../core/errors.ts';
 import { EXIT, type ExitCode } from '../../../core/exit-code.ts';
 import type { Ratio } from '../../../core/types.ts';
 import type { Command, CommandContext, OptionValues } from '../../command-line/command.ts';
@@ -41,6 +42,11 @@ async function run(context: CommandContext): Promise<ExitCode> {
   const [folder] = context.positionals;
   if (textOf(values, 'schedule') === undefined && folder !== undefined)
     return shrinkFolder(context, { folder: resolve(environment.cwd, folder), limits });
+  if (values['control'] !== undefined || values['no-control'] === true)
+    throw usageError(
+      'with a schedule, the control is the run without its waits',
+      'Leave --control out, or shrink the parameters: trace repro shrink <dir>',
+    );
   const given = givenSchedule(values);
   const program = await chooseProgram(context);
   const schedule = scheduleFor(program, given);

@@ -8,6 +8,8 @@ const OPTIONS = {
   trials: { type: 'string' },
   time: { type: 'string' },
   timeout: { type: 'string' },
+  control: { type: 'string' },
+  'no-control': { type: 'boolean' },
   ...TRIAL_OPTIONS,
   ...COMMON_OPTIONS,
 } as const satisfies OptionTable;
@@ -21,7 +23,8 @@ Usage:
 
 Without a schedule: makes attempts, concurrency, argument lists, requests, their
 bodies and offsets fewer, by fresh trials with a seed each, and writes
-parameters.small.json into <dir>, or parameters.json itself with --write.
+parameters.small.json into <dir>, or parameters.json itself with --write. What a
+control fails with, too, is not taken: the fault would be another one.
 
 With one: leaves out waits of the schedule, by delta debugging and then one by
 one, and makes those that are left shorter, until every one is needed. The last
@@ -36,6 +39,10 @@ Options:
       --keep-rate <rate>    how often a case has to fail (default 0.5)
       --trials <n>          runs at most (default 1000)
       --time <duration>     and no longer than this (default 10m)
+      --control <pin>       of <dir>: what must not fail, redis==4.5.5 or
+                            python=<program>, node=<program>; else one attempt
+                            at a time, where that does not fail as given
+      --no-control          without a control
       --timeout <duration>  what a run under the schedule may take
       --package <pin>       <dir> in an environment with redis==4.5.3 or
                             ws@8.0.0; may be repeated
@@ -47,16 +54,18 @@ Options:
       --no-color            no colour
 
 Exit codes:
-  0    shrunk, and the result still fails
+  0    shrunk, the result still fails, and its control does not
   2    wrong usage, or not a schedule
   3    no such reproduction
   5    a schedule of a newer trace
-  6    invalid: as given it does not fail at the rate to keep
+  6    invalid: as given it does not fail at the rate to keep, or the control
+       fails
   70   a bug in trace
   130  interrupted; the smallest case until then is printed
 
 Examples:
   trace repro shrink lost --keep-rate 0.8
+  trace repro shrink lost --package redis==4.5.3 --control redis==4.5.5
   trace repro shrink --schedule py1.q1bKTFGyMqoFAA lost
   trace repro shrink --schedule py1.q1bKTFGyMqoFAA -- python app.py
 
