@@ -31,6 +31,8 @@ const STARVED_SHARE: number = 0.5;
 const MOSTLY_WAITED_MARGIN: number = 1.15;
 /** A reading of the kernel's counts this old still stands for "the sample before". */
 const RECENT: Seconds = 0.03;
+/** That a process has ended is found at the end of a second: a loop that was lost earlier had ended before it. */
+const FOUND_GONE_WITHIN: Seconds = 2;
 /** Descriptor targets kept with a block. */
 const FILE_LIMIT = 4;
 
@@ -49,6 +51,12 @@ export interface ThreadReadings {
 
 /** Reads this thread's stack and returns its id; null when it could not be read soundly (counted by the reader). */
 export type CaptureStack = () => string | null;
+
+/** A block that was cut short when the loop could not be read any more. */
+interface Cut {
+  readonly at: Seconds;
+  readonly block: BlockMessage | null;
+}
 
 /** A turn that is under way: made for each turn seen, so it holds next to nothing. */
 interface OpenTurn {
@@ -89,6 +97,8 @@ export class LoopObserver {
   #refreshedAt: Seconds = FRACTION;
   /** The last look at the present turn, while the thread is known not to have run since. */
   #look: Look | null = null;
+  /** What the turn had come to when the loop could first not be read; null while it can. */
+  #cut: Cut | null = null;
   #second: SecondTally;
   #saturated = false;
 
@@ -122,6 +132,8 @@ export class LoopObserver {
       this.#look = null;
       watch.sample(at);
     }
+    if (!watch.lost) this.#cut = null;
+    else this.#cut ??= { at, block: this.#unfinished(at) };
     const message = this.#open === null && watch.idle ? this.#takeUnseen() : this.#followTurn(at);
     this.#second.count(at, this.#raw);
     if (this.#saturated && this.#capture !== null) this.#second.sampleStack(at, this.#capture);
@@ -140,8 +152,21 @@ export class LoopObserver {
 
   /** The block still going on when the run ends, null when there is none. */
   endOpen(): BlockMessage | null {
-    const turn = this.#watch.openTurn();
-    if (turn === null) return null;
+    return this.#unfinished(null);
+  }
+
+  /** The block that was going on when the process ended, which was found at `at`; null when there is none. */
+  endGone(at: Seconds): BlockMessage | null {
+    const cut = this.#cut;
+    if (cut === null) return this.#unfinished(at);
+    return at - cut.at <= FOUND_GONE_WITHIN ? cut.block : null;
+  }
+
+  /** The present turn as if it had ended by `at`, or at its last sample. */
+  #unfinished(at: Seconds | null): BlockMessage | null {
+    const open = this.#watch.openTurn();
+    if (open === null) return null;
+    const turn = at === null ? open : { ...open, endMax: Math.max(open.endMax, at) };
     // Off its core outside any call, and to the very end: a process that is being taken apart stands still for good.
     const calls = [...(this.#open?.seen?.syscalls.keys() ?? [])];
     if (calls.length > 0 && calls.every((name) => name === 'blocked')) return null;
@@ -182,6 +207,7 @@ export class LoopObserver {
     if (closed !== null) {
       this.#readings.refresh();
       message = this.#finish(closed, false);
+      if (this.#cut !== null) this.#cut = { at, block: null };
     }
     if (this.#open !== null && (watch.idle || watch.turnId !== this.#open.turnId))
       this.#open = null;
@@ -210,7 +236,7 @@ export class LoopObserver {
   #follow(at: Seconds): void {
     const open = this.#open;
     const { age } = this.#watch;
-    if (open === null || age < this.#threshold * CAPTURE_FROM) return;
+    if (open === null || this.#cut !== null || age < this.#threshold * CAPTURE_FROM) return;
     const every = age < OLD_BLOCK ? CAPTURE_EVERY : CAPTURE_OLD_EVERY;
     if (open.seen !== null && at - open.seen.at < every) return;
     // The first look stands for all the time before it: nothing was seen of that.

@@ -123,7 +123,7 @@ export class ProcessSampler {
   finish(at: Seconds, gone: boolean): Batch {
     const isStopped = !gone && this.#processState() === 'stopped';
     for (const { observer } of this.#observers) {
-      const open = gone ? null : observer.endOpen();
+      const open = gone ? observer.endGone(at) : observer.endOpen();
       if (open !== null) this.#keep(open);
     }
     if (gone)

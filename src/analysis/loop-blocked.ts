@@ -1,3 +1,4 @@
+import { blockedTurns } from '../core/blocked-turns.ts';
 import { type RankedPlace, rankPlaces, type WeightedStack } from '../core/place.ts';
 import { ATTR, EVENT, SPAN } from '../core/semconv.ts';
 import { median } from '../core/statistics.ts';
@@ -52,7 +53,7 @@ export const loopBlocked: Detector = {
   name: 'loop-blocked',
   needs: [SPAN.blocked],
   *detect(view) {
-    const blocks = view.spans(SPAN.blocked).map((span) => readBlock(view, span));
+    const blocks = blockedTurns(view).map((span) => readBlock(view, span));
     const own = blocks.filter((block) => !block.starved);
     const readyAt = view.events(EVENT.ready)[0]?.at ?? Number.NEGATIVE_INFINITY;
     const findingsOf = (some: readonly Block[]) =>

@@ -38,6 +38,10 @@ export const processExit: Detector = {
   },
 };
 
+/** How gunicorn's master ends a worker that has not reported for its `--timeout`. */
+const SIGABRT = 6;
+const GUNICORN_WORKER = 'gunicorn worker';
+
 interface End {
   readonly how: string;
   readonly mechanism: string;
@@ -55,7 +59,7 @@ function judge(
   const target = targets.findLast((one) => one.pid === pid);
   if (target === undefined) return null;
   const isFirst = target.pid === first?.pid;
-  const end = endOf(event);
+  const end = endOf(event, target.role);
   if (isFirst ? end.severity === 'note' : isOrdinary(end, target)) return null;
   const next = replacement(target, event, { targets, view });
   const role = target.role === null ? '' : ` (${target.role})`;
@@ -79,12 +83,20 @@ function judge(
   };
 }
 
+const BY_GUNICORN: End = {
+  how: 'was killed by SIGABRT',
+  mechanism: 'SIGABRT',
+  severity: 'critical',
+  remedy:
+    'gunicorn ends a worker so when it has not reported for --timeout (30 s): what held it up is to be found. Its log says WORKER TIMEOUT then; else native code failed (PYTHONFAULTHANDLER=1).',
+};
+
 /** Programs that a server runs and that leave in order are not worth a word; one of its own processes is. */
 function isOrdinary({ mechanism }: End, { role }: TargetInfo): boolean {
   return role === null && (mechanism === 'exited' || mechanism === 'unknown');
 }
 
-function endOf({ attributes }: Event): End {
+function endOf({ attributes }: Event, role: string | null): End {
   const cause = textAttribute(attributes, ATTR.exitCause);
   const signal = numberAttribute(attributes, ATTR.exitSignal);
   const code = numberAttribute(attributes, ATTR.exitCode);
@@ -105,6 +117,7 @@ function endOf({ attributes }: Event): End {
       remedy: 'The kernel took the process that held most; see which one grew.',
     };
   }
+  if (signal === SIGABRT && role === GUNICORN_WORKER) return BY_GUNICORN;
   if (signal !== null) return bySignal(signal);
   if (cause === 'fault') return { ...bySignal(11), how: 'crashed' };
   if (code !== null && code > 0) {

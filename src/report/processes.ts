@@ -1,6 +1,7 @@
 import { processView, targetsOf } from '../core/process-view.ts';
+import { blockedTurns } from '../core/blocked-turns.ts';
 import { mergeHistograms } from '../core/exponential-histogram.ts';
-import { ATTR, EVENT, METRIC, SPAN } from '../core/semconv.ts';
+import { ATTR, EVENT, METRIC } from '../core/semconv.ts';
 import { quantile } from '../core/statistics.ts';
 import type { Bytes, Metric, Ratio, RecordingView, Seconds, TargetInfo } from '../core/types.ts';
 import { formatBytes, formatCount, formatRatio, formatSeconds } from './format.ts';
@@ -51,7 +52,7 @@ function summarise(view: RecordingView, target: TargetInfo): ProcessSummary {
     memoryGrowth: memoryEnd === null ? null : memoryEnd - (memory[0] ?? memoryEnd),
     threads: values(METRIC.threads).at(-1) ?? null,
     loopDelayMax: delays.length === 0 ? null : mergeHistograms(delays).max,
-    blocked: view.spans(SPAN.blocked).filter(({ attributes }) => attributes[ATTR.starved] !== true)
+    blocked: blockedTurns(view).filter(({ attributes }) => attributes[ATTR.starved] !== true)
       .length,
     end: exit === undefined ? null : exit.body.replace(/^pid \d+ /, ''),
   };

@@ -191,6 +191,32 @@ describe('a process that ended', () => {
     expect(detectAll(viewOf([exit(46, 3, { [ATTR.exitCode]: 0 })], git))).toEqual([]);
   });
 
+  it("by SIGABRT of a gunicorn worker is said to be its master's doing", () => {
+    const start = { ...TREE, targets: [...TREE.targets, target(46, 'gunicorn worker')] };
+    const aborted = { [ATTR.exitSignal]: 6 };
+    const [worker] = detectAll(viewOf([exit(46, 3, aborted)], start));
+    expect(worker?.remedy).toContain('--timeout');
+    const [other] = detectAll(viewOf([exit(44, 3, aborted)], start));
+    expect(other?.remedy).not.toContain('--timeout');
+  });
+
+  it('by a kill has the block that it cut short beside it, else what an ending process does last is none', () => {
+    const cut = block(44, 2, 'decode');
+    if (cut.kind !== 'span') expect.fail('no span');
+    const last = { ...cut, attributes: { ...cut.attributes, [ATTR.open]: true } };
+    const kinds = (attributes: Attributes | null) => {
+      const view = viewOf([last, ...(attributes === null ? [] : [exit(44, 3, attributes)])]);
+      const row = summariseProcesses(view).find(({ target: { pid } }) => pid === 44);
+      return [row?.blocked, ...detectAll(view).map(({ kind }) => kind)];
+    };
+    expect(kinds({ [ATTR.exitSignal]: 9 })).toEqual([1, 'loop-blocked', 'process-exit']);
+    expect(kinds({ [ATTR.exitCause]: 'cgroup-out-of-memory' })).toContain('loop-blocked');
+    expect(kinds(null)).toEqual([1, 'loop-blocked']);
+    for (const left of [{ [ATTR.exitSignal]: 15 }, { [ATTR.exitCode]: 0 }, { [ATTR.exitCode]: 7 }])
+      expect(kinds(left)).toEqual([0, 'process-exit']);
+    expect(kinds({})).toEqual([0, 'process-exit']);
+  });
+
   it('is one where the target itself crashed, also when it was watched alone', () => {
     const crash = exit(42, 3, { [ATTR.exitSignal]: 11 });
     expect(detectAll(viewOf([crash], START))).toMatchObject([{ kind: 'process-exit', pid: 42 }]);

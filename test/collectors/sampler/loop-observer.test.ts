@@ -17,6 +17,8 @@ const THREAD = { tid: 1, name: 'main', kind: 'asyncio' } as const;
 
 interface Options {
   readonly live?: boolean;
+  /** From then on nothing of the process can be read. */
+  readonly dies?: number;
   readonly late?: { readonly at: number; readonly by: number };
 }
 
@@ -29,14 +31,20 @@ function observe(stretches: readonly Stretch[], options: Options = {}): BlockMes
 function observeCounted(
   stretches: readonly Stretch[],
   options: Options = {},
-): { readonly blocks: BlockMessage[]; readonly turnsRead: number; readonly stacksRead: number } {
+): {
+  readonly blocks: BlockMessage[];
+  readonly last: (foundAt: number) => BlockMessage | null;
+  readonly turnsRead: number;
+  readonly stacksRead: number;
+} {
   let at = 100;
   let turnsRead = 0;
   let stacksRead = 0;
   let asked: Stretch | undefined;
   const current = (): Stretch | undefined => stretches.find((one) => one.from <= at && at < one.to);
-  const read = (): RunOnceReading => {
+  const read = (): RunOnceReading | null => {
     turnsRead++;
+    if (at >= (options.dies ?? Number.POSITIVE_INFINITY)) return null;
     const stretch = current();
     return stretch === undefined || stretch.handle === 0
       ? { handle: 0, index: -1, turnStart: 0 }
@@ -81,7 +89,7 @@ function observeCounted(
     at += observer.following ? 0.002 : 0.012;
     if (late !== undefined && before < late.at && at >= late.at) at += late.by;
   }
-  return { blocks, turnsRead, stacksRead };
+  return { blocks, last: (foundAt) => observer.endGone(foundAt), turnsRead, stacksRead };
 }
 
 describe('LoopObserver', () => {
@@ -117,6 +125,37 @@ describe('LoopObserver', () => {
     const idle = observeCounted([{ from: 99, to: 114.5, handle: 0 }]).turnsRead;
     expect(awake.turnsRead).toBeGreaterThan(idle + 300);
     expect(asleep.turnsRead).toBeLessThan(idle + 20);
+  });
+
+  describe('of a process that was killed', () => {
+    const hung = [{ from: 100.5, to: 103.5, handle: 7 }];
+
+    it('has the block that this cut short, to where the loop could be read', () => {
+      const { blocks, last } = observeCounted(hung, { dies: 103.499 });
+      expect(blocks).toEqual([]);
+      const block = last(104) ?? expect.fail('no block');
+      expect(block.open).toBe(true);
+      expect([...block.stacks.keys()]).toEqual(['stack-of-7']);
+      expect(block.turn.endMin - block.turn.startMax).toBeCloseTo(2.99, 1);
+      expect(block.turn.endMin).toBeLessThan(103.499);
+      expect(block.turn.endMax).toBeGreaterThanOrEqual(103.499);
+      expect(block.turn.endMax).toBeLessThan(103.6);
+    });
+
+    it('has it once: not also where a row of unreadable samples has ended the callback', () => {
+      const { blocks, last } = observeCounted(hung, { dies: 103.4 });
+      expect(blocks).toHaveLength(1);
+      expect(last(104)).toBeNull();
+    });
+
+    it('has none where the loop was idle then, or was lost long before', () => {
+      const idle = [
+        { from: 100.5, to: 100.52, handle: 7 },
+        { from: 100.52, to: 103.5, handle: 0 },
+      ];
+      expect(observeCounted(idle, { dies: 103.499 }).last(104)).toBeNull();
+      expect(observeCounted(hung, { dies: 103.499 }).last(110)).toBeNull();
+    });
   });
 
   it('is silent about a saturated loop whose callbacks take 30 ms each', () => {
