@@ -59,7 +59,8 @@ function stateOf(
   target: TargetInfo,
   { from, to }: { readonly from: Seconds; readonly to: Seconds },
 ): EngineProcess {
-  const cpu = within(view.series(METRIC.cpuUtilization.name)[0], from, to);
+  const readings = view.series(METRIC.cpuUtilization.name)[0];
+  const lastRead = Math.min(to, readings?.at.at(-1) ?? to);
   const stopped = view.series(METRIC.stopped.name)[0]?.at.at(-1) ?? 0;
   const voluntary = view.series(METRIC.contextSwitches.name, {
     [ATTR.contextSwitchType]: 'voluntary',
@@ -67,9 +68,9 @@ function stateOf(
   const look = mainThreadLooks(view).findLast((one) => one.pid === target.pid && one.at >= from);
   return {
     target,
-    cpu: meanOf(cpu),
-    // Read once a second: a stop that ended is not the last thing that was read.
-    stopped: stopped >= to - STOPPED_SINCE,
+    cpu: meanOf(within(readings, from, to)),
+    // Read once a second, on a crowded machine later than the page: a stop that ended is not the last thing that was read.
+    stopped: stopped >= lastRead - STOPPED_SINCE,
     sleeps: rate(voluntary, from, to),
     frames: look?.frames ?? null,
     wait: look?.wait ?? null,

@@ -1,5 +1,9 @@
+import { processView } from '../core/process-view.ts';
+import { METRIC } from '../core/semconv.ts';
 import { PROBE_SPAN, SERVER_ATTR, SERVER_EVENT, SERVER_METRIC } from '../core/semconv-server.ts';
 import type { RecordingView, Seconds, Series } from '../core/types.ts';
+import { engineProcesses } from './engine-state.ts';
+import { unwatchedIn } from './unwatched.ts';
 
 /**
  * Stretches in which a server had requests running and nothing came of it. What counts as progress is anything that a scheduler's step leaves behind:
@@ -12,9 +16,11 @@ export interface Stall {
   readonly engine: string | null;
   readonly from: Seconds;
   readonly to: Seconds;
+  /** Of that, how long trace was there to see it. */
+  readonly lasted: Seconds;
   readonly running: number;
   readonly waiting: number | null;
-  /** Between two steps while requests ran, before. */
+  /** Between two steps while requests ran, before; without the time in which trace itself did not run. */
   readonly longestGap: Seconds;
   /** In words, what it rests on. */
   readonly seen: string;
@@ -31,6 +37,7 @@ const PROGRESS = [
 
 /** Of each engine that has requests running at the last reading; however short. */
 export function* stallsOf(view: RecordingView): Iterable<Stall> {
+  const watched = watchedIn(view);
   for (const running of view.series(SERVER_METRIC.running.name)) {
     const engine = running.attributes[SERVER_ATTR.engine];
     const whose = typeof engine === 'string' ? { [SERVER_ATTR.engine]: engine } : {};
@@ -47,9 +54,13 @@ export function* stallsOf(view: RecordingView): Iterable<Stall> {
       engine: typeof engine === 'string' ? engine : null,
       from,
       to,
+      lasted: watched({ from, to }),
       running: running.value.at(-1) ?? 0,
       waiting: of(SERVER_METRIC.waiting.name)[0]?.value.at(-1) ?? null,
-      longestGap: longestGap(moments, { from: busySince, to: from }),
+      longestGap: longestGap(
+        [busySince, ...moments.filter((at) => at > busySince && at <= from)],
+        watched,
+      ),
       seen: 'no token, no prompt, no finished request and no step of its scheduler',
     };
   }
@@ -70,20 +81,74 @@ function changes({ at, value }: Series): readonly Seconds[] {
   return moments;
 }
 
-function longestGap(
-  moments: readonly Seconds[],
-  { from, to }: { readonly from: Seconds; readonly to: Seconds },
-): Seconds {
-  const inside = [from, ...moments.filter((at) => at > from && at <= to)];
-  return inside.reduce((longest, at, i) => Math.max(longest, at - (inside[i - 1] ?? at)), 0);
+type Watched = (stretch: { readonly from: Seconds; readonly to: Seconds }) => Seconds;
+
+/** How long of a stretch trace ran: a machine that stood still is no pause of the server's. */
+function watchedIn(view: RecordingView): Watched {
+  const unwatched = unwatchedIn(view);
+  return ({ from, to }) => to - from - unwatched({ from, to });
+}
+
+/** Between one moment and the next. */
+function longestGap(moments: readonly Seconds[], watched: Watched): Seconds {
+  return moments.reduce(
+    (longest, to, i) => Math.max(longest, watched({ from: moments[i - 1] ?? to, to })),
+    0,
+  );
+}
+
+/** Whether any engine of any server moved since then. */
+function progressAfter(view: RecordingView, since: Seconds): boolean {
+  const series = PROGRESS.flatMap(({ name }) => view.series(name));
+  return series.flatMap(changes).some((at) => at > since);
+}
+
+/**
+ * A process of the engine that is stopped while its server's page has nothing running: what is asked of it now does not come so far as to be
+ * counted. From the last reading at which it was not stopped.
+ */
+export function stoppedStall(view: RecordingView): readonly Stall[] {
+  const running = view.series(SERVER_METRIC.running.name);
+  const to = Math.max(...running.map(({ at }) => at.at(-1) ?? 0));
+  if (running.length === 0 || running.some(({ value }) => (value.at(-1) ?? 0) > 0)) return [];
+  const since = engineProcesses(view, { from: view.start.startedAt, to })
+    .filter(({ stopped, target }) => stopped && target.role !== null)
+    .map(({ target }) => stoppedSince(processView(view, target)));
+  const from = Math.min(...since);
+  if (since.length === 0 || progressAfter(view, from + PAGE_LATE)) return [];
+  return [
+    {
+      engine: null,
+      from,
+      to,
+      lasted: watchedIn(view)({ from, to }),
+      running: 0,
+      waiting: null,
+      longestGap: 0,
+      seen: 'no token, no prompt, no finished request and no step of its scheduler',
+    },
+  ];
+}
+
+/** What was done before the stop may be on a page that is read after it. */
+const PAGE_LATE: Seconds = 5;
+
+function stoppedSince(view: RecordingView): Seconds {
+  const stopped = new Set(view.series(METRIC.stopped.name)[0]?.at);
+  const moved = view.series(METRIC.cpuUtilization.name)[0]?.at.findLast((at) => !stopped.has(at));
+  return moved ?? view.start.startedAt;
 }
 
 /** Probes in a row that got no answer, of a server that says nothing of itself. */
 const PROBES_FAILED = 3;
 
-/** A server without such a page: requests of `--probe-url` that time out one after the other. */
+/**
+ * A server that says nothing of itself, or whose page has no request running because what counts them stands still too: requests of
+ * `--probe-url` that time out one after the other.
+ */
 export function probeStall(view: RecordingView): readonly Stall[] {
-  if (view.series(SERVER_METRIC.running.name).length > 0) return [];
+  const running = view.series(SERVER_METRIC.running.name);
+  if (running.some(({ value }) => (value.at(-1) ?? 0) > 0)) return [];
   const answered = view.spans(PROBE_SPAN).filter(({ context }) => context?.failed !== true);
   const lastAnswer = answered.at(-1)?.to ?? view.start.startedAt;
   const failed = view
@@ -91,12 +156,15 @@ export function probeStall(view: RecordingView): readonly Stall[] {
     .filter(({ at, attributes }) => at > lastAnswer && isTimeout(attributes?.['error.type']));
   const last = failed.at(-1);
   if (last === undefined || failed.length < PROBES_FAILED) return [];
-  const gaps = answered.map(({ from, to }) => to - from);
+  if (progressAfter(view, lastAnswer)) return [];
+  const watched = watchedIn(view);
+  const gaps = answered.map(watched);
   return [
     {
       engine: null,
       from: lastAnswer,
       to: last.at,
+      lasted: watched({ from: lastAnswer, to: last.at }),
       running: failed.length,
       waiting: null,
       longestGap: Math.max(0, ...gaps),

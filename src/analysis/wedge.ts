@@ -17,7 +17,7 @@ import {
   gpuState,
   nameOf,
 } from './engine-state.ts';
-import { probeStall, type Stall, stallsOf } from './stall.ts';
+import { probeStall, type Stall, stallsOf, stoppedStall } from './stall.ts';
 import { type Cause, causeOf } from './wedge-cause.ts';
 import { suspectOf } from './wedge-suspect.ts';
 
@@ -45,15 +45,21 @@ export const wedge: Detector = {
   of: 'run',
   needs: [SERVER_METRIC.running.name],
   *detect(view) {
-    for (const stall of [...stallsOf(view), ...probeStall(view)]) {
+    for (const stall of [...stallsOf(view), ...idleStall(view)]) {
       const finding = judge(stall, view);
       if (finding !== null) yield finding;
     }
   },
 };
 
+/** Where nothing runs by the server's page. */
+function idleStall(view: RecordingView): readonly Stall[] {
+  const stopped = stoppedStall(view);
+  return stopped.length > 0 ? stopped : probeStall(view);
+}
+
 function judge(stall: Stall, view: RecordingView): Omit<Finding, 'id'> | null {
-  const lasted = stall.to - stall.from;
+  const { lasted } = stall;
   const patience = LONGEST_GAPS * stall.longestGap;
   if (lasted < Math.max(LIKELY_AFTER, patience)) return null;
   const processes = engineProcesses(view, stall);
@@ -61,8 +67,8 @@ function judge(stall: Stall, view: RecordingView): Omit<Finding, 'id'> | null {
   const cause = causeOf(processes, gpu);
   if (cause.mayCompute && lasted < Math.max(COMPUTING_LIKELY_AFTER, patience)) return null;
   const suspect = suspectOf(processes);
-  const engine = stall.engine === null ? '' : ` of engine ${stall.engine}`;
   const whom = suspect === null ? '' : `: ${suspect.why}`;
+  const how = suspect?.process.stopped === true ? suspect.why : `${cause.sentence}${whom}`;
   const at = suspect === null ? [] : placesOf(suspect.process);
   return {
     code: CODE,
@@ -71,12 +77,12 @@ function judge(stall: Stall, view: RecordingView): Omit<Finding, 'id'> | null {
     severity: 'critical',
     confidence: confidenceOf(lasted, { cause, patience }),
     pid: suspect?.process.target.pid ?? null,
-    summary: `the server is wedged: ${count(stall.running, 'request')}${engine} running and no progress for ${lasted.toFixed(0)} s; ${cause.sentence}${whom}`,
+    summary: `the server is wedged: ${runningText(stall)} and no progress for ${lasted.toFixed(0)} s; ${how}`,
     where: at,
     evidence: [
       {
         kind: 'no-progress',
-        summary: `${stall.seen} for ${lasted.toFixed(0)} s, with ${count(stall.running, 'request')} running${stall.waiting === null ? '' : ` and ${stall.waiting} waiting`}; before, the longest pause was ${stall.longestGap.toFixed(1)} s`,
+        summary: `${stall.seen} for ${lasted.toFixed(0)} s, with ${runningText(stall)}${stall.waiting === null ? '' : ` and ${stall.waiting} waiting`}; before, the longest pause was ${stall.longestGap.toFixed(1)} s`,
         data: { ...stall },
       },
       ...processEvidence(processes),
@@ -161,6 +167,12 @@ function gpuEvidence(gpu: GpuState | null): readonly Evidence[] {
       data: { utilization_ratio: gpu.utilization, power_ratio: gpu.power },
     },
   ];
+}
+
+/** By the server's page, which has nothing running where what would count it stands still. */
+function runningText({ running, engine }: Stall): string {
+  if (running === 0) return 'nothing running by its page';
+  return `${count(running, 'request')}${engine === null ? '' : ` of engine ${engine}`} running`;
 }
 
 function count(number: number, what: string): string {

@@ -140,6 +140,28 @@ describe('a wedge', () => {
     expect(wedges({ length: 80, tokens: bursts })).toMatchObject([{ confidence: 'likely' }]);
   });
 
+  it('is not put off by a machine that stood still before, nor made by one that does', () => {
+    const stood = (from: number, to: number): Observation[] =>
+      ENGINE.map((pid) => ({
+        kind: 'gap',
+        from: T0 + from,
+        to: T0 + to,
+        collector: 'process',
+        reason: 'late',
+        detail: 'trace did not get the CPU',
+        pid,
+      }));
+    // Tokens come for 5 s, the machine stands still for 57, tokens come for 5 more; then the wedge.
+    const tokens = (s: number) => (s < 63 ? until(5) : until(68))(s);
+    const [wedge] = wedges({ length: 98, tokens, more: stood(5.5, 62.5) });
+    expect(wedge).toMatchObject({ confidence: 'likely' });
+    expect(wedge?.measure).toMatchObject({ stalled_s: 30, longest_gap_s: 1 });
+    // The last page came when the machine went on: nothing moved, as nobody ran.
+    expect(wedges({ length: 70, tokens: until(5), more: stood(6, 69) })).toEqual([]);
+    // A server that was silent while trace watched is measured by that, whatever else stood still.
+    expect(wedges({ length: 98, tokens, more: stood(70, 71) })).toEqual([]);
+  });
+
   it.each([
     ['a token every 15 seconds', (s: number) => Math.floor(s / 15)],
     ['one step of a scheduler that counts in its KV cache alone', () => 0],
@@ -195,6 +217,20 @@ describe('a wedge', () => {
     expect(finding?.summary).toContain('vLLM worker TP1 (pid 45) is stopped');
   });
 
+  it('names the process that was stopped when nothing ran, so that nothing is counted either', () => {
+    const idle = { length: 40, tokens: until(5), running: () => 0 };
+    const stopped = (from: number, to: number) =>
+      series(METRIC.stopped, to, () => 1, { [ATTR.pid]: 43 }).slice(from);
+    const [finding] = wedges({ ...idle, more: stopped(10, 40) });
+    expect(finding).toMatchObject({ mechanism: 'stopped process', pid: 43, confidence: 'likely' });
+    expect(finding?.summary).toBe(
+      'the server is wedged: nothing running by its page and no progress for 31 s; vLLM engine core (pid 43) is stopped',
+    );
+    expect(wedges({ ...idle, more: stopped(25, 40) })).toEqual([]);
+    expect(wedges({ ...idle, more: stopped(5, 30) })).toEqual([]);
+    expect(wedges({ ...idle, tokens: (s) => s, more: stopped(10, 40) })).toEqual([]);
+  });
+
   it('names the rank that waits for a lock, with its frames, where stacks are read', () => {
     const more = [
       ...ENGINE.filter((pid) => pid !== 45).map((pid) => look(pid, 'message', 'recv', 28)),
@@ -226,19 +262,27 @@ describe('a wedge', () => {
     expect(finding?.pid).toBeNull();
   });
 
+  /** Small requests that time out, one every five seconds from so many seconds on. */
+  const unanswered = (...at: readonly number[]): Observation[] =>
+    at.map((second) => ({
+      kind: 'event',
+      at: T0 + second,
+      name: SERVER_EVENT.probeFailed,
+      severity: 'warn',
+      body: 'no answer',
+      attributes: { 'error.type': 'timeout.first_byte' },
+    }));
+
   it('is told of a server without metrics by probes that time out', () => {
     const recording = memoryRecording(START);
-    for (const second of [5, 10, 15, 20, 25, 30]) {
-      recording.write({
-        kind: 'event',
-        at: T0 + second,
-        name: SERVER_EVENT.probeFailed,
-        severity: 'warn',
-        body: 'no answer',
-        attributes: { 'error.type': 'timeout.first_byte' },
-      });
-    }
+    for (const one of unanswered(5, 10, 15, 20, 25, 30)) recording.write(one);
     for (const one of series(METRIC.cpuUtilization, 30, () => 0)) recording.write(one);
     expect(detectAll(recording.view())).toMatchObject([{ kind: 'wedge', confidence: 'likely' }]);
+  });
+
+  it('is told by probes where nothing runs by the page, and not while anything moves', () => {
+    const scene = { length: 100, running: () => 0, more: unanswered(35, 65, 95) };
+    expect(wedges({ ...scene, tokens: () => 0 })).toMatchObject([{ confidence: 'likely' }]);
+    expect(wedges({ ...scene, tokens: until(50) })).toEqual([]);
   });
 });
