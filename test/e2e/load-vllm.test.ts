@@ -17,7 +17,16 @@ import {
 } from '../servers/jaeger/jaeger.ts';
 import type { Server } from '../servers/servers.ts';
 import { startVllm, VLLM_MODEL } from '../servers/vllm.ts';
-import { DONE, load, type Loaded, metric, removeRequestLogs, TOKENS } from './loading.ts';
+import {
+  DONE,
+  expectRestartSeen,
+  load,
+  type Loaded,
+  metric,
+  removeRequestLogs,
+  throughRestart,
+  TOKENS,
+} from './loading.ts';
 
 /*
  * `trace load` against a real vLLM on the CPU, beside its own `vllm bench serve`: `npm run test:vllm`. 6 GB to install, so .ci/run leaves it out;
@@ -30,6 +39,8 @@ const REQUESTS = 48;
 const ROUNDS = 3;
 const OUTPUT = 32;
 const START_LIMIT_MS = 60 * 60_000;
+/** Seconds that a run goes on for while the server starts again: a minute on a quiet machine. */
+const RESTART_LIMIT_S = 600;
 /** An address of its own leaves the default ports of 127.0.0.1 alone. */
 const HOST = `127.86.${process.pid % 250}.1`;
 
@@ -233,4 +244,13 @@ describe('vLLM', () => {
       expect.arrayContaining(Object.keys(report.requests.errors)),
     );
   });
+
+  it(
+    'is killed in the middle of a run and started again: both are in the result',
+    async () => {
+      const loaded = await throughRestart((port) => startVllm(null, port), RESTART_LIMIT_S);
+      expectRestartSeen(loaded);
+    },
+    (RESTART_LIMIT_S + 600) * 1e3,
+  );
 });

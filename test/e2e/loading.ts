@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { expect } from 'vitest';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { parseTraceReport, type TraceReport } from '../load/clients/trace.ts';
+import type { Seconds } from '../../src/core/types.ts';
 import { freePort } from '../servers/dynamo.ts';
 import type { Server } from '../servers/servers.ts';
 import { type Ended, runCli, startCli } from './cli.ts';
@@ -66,12 +67,17 @@ export async function metric(port: number, name: string, labels = ''): Promise<n
   return series.reduce((sum, line) => sum + Number(line.slice(line.lastIndexOf(' '))), 0);
 }
 
-/** Kills the server in the middle of a run and starts it again: what ended before, meanwhile and after. */
-export async function throughRestart(start: (port: number) => Promise<Server>): Promise<Loaded> {
+/** Kills the server in the middle of a run and starts it again, in `limit` seconds at most: what ended before, meanwhile and after. */
+export async function throughRestart(
+  start: (port: number) => Promise<Server>,
+  limit: Seconds = 60,
+): Promise<Loaded> {
   const port = await freePort();
   const first = await start(port);
   // Until told: what a restart takes depends on the machine.
-  const run = startCli(argsOf(port, ['-c', '4', '-d', '60s', '--drain', '5s']), { limitS: 90 });
+  const run = startCli(argsOf(port, ['-c', '4', '-d', `${limit}s`, '--drain', '5s']), {
+    limitS: limit + 30,
+  });
   await sleep(2_000);
   await first.stop();
   await sleep(500);

@@ -16,9 +16,9 @@ const READY_LIMIT_MS = 600_000;
 export const VLLM_MODEL = 'tiny';
 
 /** `otlp` is where its spans go, as an OTLP/HTTP URL with path. */
-export async function startVllm(otlp: string | null): Promise<Server> {
+export async function startVllm(otlp: string | null, asked?: number): Promise<Server> {
   const { program, model } = await vllmServer();
-  const port = await freePort();
+  const port = asked ?? (await freePort());
   const cache = mkdtempSync(join(tmpdir(), 'trace-vllm-'));
   const where = ['--host', '127.0.0.1', '--port', String(port), '--served-model-name', VLLM_MODEL];
   const size = ['--max-model-len', '2048', '--max-num-seqs', '16', '--enforce-eager'];
