@@ -50,6 +50,17 @@ export async function lookAtNode(options: {
   });
 }
 
+const VERSION_LIMIT: Seconds = 10;
+
+/** The version of curl, which a shell script needs. Rejects with a TraceError without one. */
+export async function lookAtCurl(): Promise<Surroundings> {
+  const run = await runBriefly('curl', ['-q', '--version'], VERSION_LIMIT);
+  const version = run.ended === 'exit' ? /^curl (\S+)/.exec(run.output)?.[1] : undefined;
+  if (version === undefined)
+    throw usageError('there is no curl here', 'Install curl, or give --language python or node.');
+  return { version: printable(version, 40), packages: {} };
+}
+
 async function lookWith(options: {
   readonly program: string;
   readonly args: readonly string[];

@@ -2,7 +2,7 @@ import { usageError } from '../../../core/errors.ts';
 import type { Seconds } from '../../../core/types.ts';
 import { type Pin, parsePin } from '../../../../repro/environments/pins.ts';
 import { parseOracle } from '../../../../repro/generate/oracle.ts';
-import type { Oracle } from '../../../../repro/parameters/parameters.ts';
+import type { Language, Oracle } from '../../../../repro/parameters/parameters.ts';
 import type { OptionValues } from '../../command-line/command.ts';
 import { parseChoice, parseCount, parseDuration } from '../../command-line/parse.ts';
 
@@ -27,7 +27,7 @@ export interface NewOptions {
   readonly python: string;
   readonly node: string;
   /** Of a script that sends requests. */
-  readonly language: 'python' | 'node';
+  readonly language: Language;
   readonly output: string;
 }
 
@@ -90,10 +90,11 @@ export function parseNewOptions(values: OptionValues, positionals: readonly stri
 }
 
 /** A function has a language of its own. */
-function languageOfTraffic(text: string | null, call: string | null): 'python' | 'node' {
+function languageOfTraffic(text: string | null, call: string | null): Language {
   if (text !== null && call !== null)
     throw usageError('--language is for --traffic', 'A function is called in its own language.');
-  return text === null ? 'python' : parseChoice(text, ['python', 'node'], '--language');
+  const name = parseChoice(text ?? 'python', ['python', 'node', 'sh'], '--language');
+  return name === 'sh' ? 'shell' : name;
 }
 
 function nameOf(call: string | null): string {

@@ -2,7 +2,7 @@ import { resolve } from 'node:path';
 import { usageError } from '../../../core/errors.ts';
 import { environmentWith } from '../../../../repro/environments/environment.ts';
 import { findCall, languageOf } from '../../../../repro/generate/from-call.ts';
-import { lookAtNode, lookAtPython } from '../../../../repro/generate/look.ts';
+import { lookAtCurl, lookAtNode, lookAtPython } from '../../../../repro/generate/look.ts';
 import type {
   Oracle,
   OracleKind,
@@ -53,8 +53,10 @@ export async function callOrigin(
 
 /** What cannot be seen from outside of a server by its answers. */
 const NOT_OF_TRAFFIC: readonly OracleKind[] = ['growth', 'lost-update', 'script'];
+/** What curl can tell; the others compare answers of a model or times. */
+const OF_SHELL: readonly OracleKind[] = ['exception', 'cross-talk', 'no-progress'];
 
-/** Requests that are sent again, by a script in Python or for Node. Rejects with a TraceError when there are none. */
+/** Requests that are sent again, by a script in Python, for Node, or for a shell with curl. Rejects with a TraceError when there are none. */
 export async function trafficSource(
   options: NewOptions & { readonly oracle: Oracle },
   { cwd }: Environment,
@@ -65,6 +67,11 @@ export async function trafficSource(
       `the oracle ${oracle.kind} needs a function: answers do not show it`,
       'Give --call with the function behind the requests, or another --oracle.',
     );
+  if (language === 'shell' && !OF_SHELL.includes(oracle.kind))
+    throw usageError(
+      `a shell script has no check for ${oracle.kind}`,
+      'Give --language python or node, or --oracle exception, cross-talk or no-progress.',
+    );
   const { path } = parseRecordingAddress(options.traffic ?? '');
   const [{ openRecording }, { trafficOf }] = await Promise.all([
     import('../../../recording/reader.ts'),
@@ -72,17 +79,19 @@ export async function trafficSource(
   ]);
   const traffic = trafficOf(await openRecording(resolve(cwd, path)), oracle, { name: path });
   const from = { target: '', path: cwd, env: {} };
-  const { version } =
-    language === 'python'
-      ? await lookAtPython({ python, ...from })
-      : await lookAtNode({ node, ...from });
+  const look = {
+    python: () => lookAtPython({ python, ...from }),
+    node: () => lookAtNode({ node, ...from }),
+    shell: lookAtCurl,
+  };
+  const { version } = await look[language]();
   return {
     language,
     origin: 'traffic',
     traffic,
     oracle,
     packages: {},
-    runtime: { name: language, version },
+    runtime: { name: language === 'shell' ? 'curl' : language, version },
     copies: [],
   };
 }

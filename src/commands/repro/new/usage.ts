@@ -37,8 +37,9 @@ What is attempted:
       --traffic <recording> the requests of a run of trace load or trace proxy,
                             at their times; bodies where trace proxy kept them,
                             else made-up ones of the same length
-      --language <name>     of a script that sends requests: python (default) or
-                            node
+      --language <name>     of a script that sends requests: python (default),
+                            node, or sh (curl; exception, cross-talk,
+                            no-progress)
       --setup <target>      called once before; what it returns is the first
                             argument of each call
 
@@ -92,7 +93,7 @@ export const reproNewUsage: Usage = {
   completes: {
     argument: 'folder',
     values: {
-      language: ['python', 'node'],
+      language: ['python', 'node', 'sh'],
       'args-file': 'file',
       output: 'folder',
       python: 'file',
