@@ -55,7 +55,7 @@ export function findGenerations(memory: HeapMemory, start: number): readonly num
 
 /** Behind the generations lie a pointer, the permanent one, and for each three counts: collections, objects collected, uncollectable. */
 const FULL_COLLECTIONS = GENERATIONS * GENERATION + 8 + GENERATION + 2 * 24;
-const COLLECTING = FULL_COLLECTIONS + 24;
+export const COLLECTING: number = FULL_COLLECTIONS + 24;
 /** From the first list of an incremental collector (3.14), which has no such pointer, to the number of the old list that was looked at. */
 const VISITED = COLLECTING - 8 + 40;
 

@@ -13,6 +13,7 @@ import {
 } from './thread-states.ts';
 import { ThreadIds } from './thread-ids.ts';
 import { AsyncioTurnProbe, isLoop, type FrameSource, type TurnProbe } from './turn-probe.ts';
+import { InterpreterLock } from './interpreter-lock.ts';
 import { identifyVersion, unverified } from './version.ts';
 
 /** Tries to see one thread hold still (some 20 µs each): functions that last 10 µs nearly always do, those under 1 µs seldom. */
@@ -171,6 +172,16 @@ export class PythonReader implements FrameSource {
       if (holder !== undefined) return holder;
     }
     return null;
+  }
+
+  /** The interpreter's lock as thread `tid` meets it; null where it has no Python state, or cannot be read. */
+  interpreterLock(tid: number): InterpreterLock | null {
+    return (
+      this.#attempt(() => {
+        const state = this.#states.find(tid);
+        return { lock: state === null ? null : new InterpreterLock(this.objects, this.pid, state) };
+      })?.lock ?? null
+    );
   }
 
   /** The threads that run a stock asyncio loop, in a turn or between two. */

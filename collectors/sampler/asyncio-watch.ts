@@ -48,6 +48,7 @@ export class AsyncioWatch implements TurnWatch {
   age: Seconds = FRACTION;
 
   readonly #probe: RunOnceProbe;
+  readonly #awaitedLock: () => number;
   #handle = FRACTION;
   #index = -1;
   #turnStart = FRACTION;
@@ -59,8 +60,13 @@ export class AsyncioWatch implements TurnWatch {
   #lostSince: Seconds | null = null;
   #closed: Turn | null = null;
 
-  constructor(probe: RunOnceProbe) {
+  /**
+   * `awaitedLock`: a number for the thread's present wait for the interpreter's lock, 0 while there is none. A loop that has been woken
+   * and may not run, because another thread keeps that lock, shows no callback and stands still all the same.
+   */
+  constructor(probe: RunOnceProbe, awaitedLock: () => number = () => 0) {
     this.#probe = probe;
+    this.#awaitedLock = awaitedLock;
   }
 
   sample(at: Seconds): void {
@@ -73,18 +79,19 @@ export class AsyncioWatch implements TurnWatch {
     this.#lostSince = null;
     // The select of a turn runs before it is stamped, and a handle left over from clearing cancelled timers may still be set then.
     const running = reading.handle !== 0 && reading.turnStart > 0;
+    const now = running ? reading : this.#waiting();
     const same =
-      running &&
+      now !== null &&
       !this.idle &&
-      reading.handle === this.#handle &&
-      reading.index === this.#index &&
-      reading.turnStart === this.#turnStart;
+      now.handle === this.#handle &&
+      now.index === this.#index &&
+      now.turnStart === this.#turnStart;
     if (!same && !this.idle) this.#close(at);
-    if (!running) {
+    if (now === null) {
       this.idle = true;
       this.age = 0;
     } else {
-      if (!same) this.#open(reading, at);
+      if (!same) this.#open(now, at);
       this.#last = at;
       this.age = at - this.#latestStart();
     }
@@ -111,6 +118,12 @@ export class AsyncioWatch implements TurnWatch {
 
   confirm(): boolean {
     return this.#probe.confirm();
+  }
+
+  /** The wait for the interpreter's lock, told from callbacks by its sign: it has no place in a turn, and no stamp. */
+  #waiting(): RunOnceReading | null {
+    const wait = this.#awaitedLock();
+    return wait === 0 ? null : { handle: -wait, index: -1, turnStart: 0 };
   }
 
   /** One unreadable sample says nothing; a row of them means that the loop has ended or moved. */

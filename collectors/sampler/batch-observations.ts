@@ -145,9 +145,10 @@ export function blockSpan(
       [ATTR.runQueueWait]: block.runQueueWait,
       [ATTR.starved]: block.starved,
       [ATTR.open]: block.open,
-      [ATTR.mechanism]: mechanismOf(block.syscalls, block.files, block.thread.kind),
+      [ATTR.mechanism]: mechanismOf(block, block.thread.kind, heaviest?.frames),
       [ATTR.syscall]: [...block.syscalls].map(([name, seen]) => `${name}=${seen}`).join(' '),
       ...(block.files.length === 0 ? {} : { [ATTR.blockedOn]: block.files }),
+      ...holderAttributes(block.holders),
       [ATTR.stackShares]: weights(
         new Map(weighted.slice(0, STACKS_A_SPAN).map(({ id, weight }) => [id, weight])),
       ),
@@ -170,6 +171,17 @@ export function blockSpan(
   };
 }
 
+function holderAttributes(holders: BlockMessage['holders']): Attributes {
+  const known = holders.flatMap(({ thread, stack, weight }) =>
+    stack === null ? [] : [{ thread, stack, weight }],
+  );
+  if (known.length === 0) return {};
+  return {
+    [ATTR.holderStacks]: known.map(({ stack, weight }) => weightText(stack, weight)),
+    [ATTR.holderThreads]: known.map(({ thread }) => thread),
+  };
+}
+
 function threadAttributes(thread: LoopThread, pid: number): Attributes {
   return {
     [ATTR.pid]: pid,
@@ -180,7 +192,11 @@ function threadAttributes(thread: LoopThread, pid: number): Attributes {
 }
 
 function weights(stacks: ReadonlyMap<string, number>): readonly string[] {
-  return [...stacks].map(([id, weight]) => `${id}=${Number(weight.toFixed(6))}`);
+  return [...stacks].map(([id, weight]) => weightText(id, weight));
+}
+
+function weightText(id: string, weight: number): string {
+  return `${id}=${Number(weight.toFixed(6))}`;
 }
 
 /** `code.stacktrace` "at runtime, in the natural representation of the language" (semantic conventions, code). */

@@ -1,6 +1,6 @@
 import { FRACTION } from '../../src/core/fraction.ts';
 import type { Seconds } from '../../src/core/types.ts';
-import type { BlockMessage, LoopThread, SecondMessage } from './messages.ts';
+import type { BlockMessage, Holder, LoopThread, SecondMessage } from './messages.ts';
 import { MIDDLE_SHARE, VAGUE_SHARE } from './sampling-period.ts';
 import { SecondTally } from './second-tally.ts';
 import type { Turn, TurnWatch } from './turn-watch.ts';
@@ -35,6 +35,8 @@ const RECENT: Seconds = 0.03;
 const FOUND_GONE_WITHIN: Seconds = 2;
 /** Descriptor targets kept with a block. */
 const FILE_LIMIT = 4;
+/** Different stacks of threads that had the interpreter's lock, kept with a block. */
+const HOLDER_LIMIT = 32;
 
 /** The kernel's view of one thread. */
 export interface ThreadReadings {
@@ -58,6 +60,12 @@ interface Cut {
   readonly block: BlockMessage | null;
 }
 
+/** What keeps the thread where that is the interpreter. */
+export type FindHoldUp = () =>
+  | { readonly kind: 'gil'; readonly thread: string; readonly stack: string | null }
+  | { readonly kind: 'gc' }
+  | null;
+
 /** A turn that is under way: made for each turn seen, so it holds next to nothing. */
 interface OpenTurn {
   readonly turnId: number;
@@ -75,6 +83,7 @@ interface Look {
   readonly syscall: string;
   readonly file: string | null;
   readonly stack: string | null;
+  readonly holder: Omit<Holder, 'weight'> | null;
 }
 
 interface Sightings {
@@ -84,6 +93,7 @@ interface Sightings {
   readonly stacks: Map<string, Seconds>;
   readonly syscalls: Map<string, number>;
   readonly files: Set<string>;
+  readonly holders: Map<string, Holder>;
 }
 
 export class LoopObserver {
@@ -91,6 +101,7 @@ export class LoopObserver {
   readonly #watch: TurnWatch;
   readonly #readings: ThreadReadings;
   readonly #capture: CaptureStack | null;
+  readonly #holdUp: FindHoldUp | null;
   readonly #threshold: Seconds;
   readonly #raw: boolean;
   #open: OpenTurn | null = null;
@@ -107,6 +118,7 @@ export class LoopObserver {
     watch: TurnWatch;
     readings: ThreadReadings;
     capture: CaptureStack | null;
+    holdUp: FindHoldUp | null;
     threshold: Seconds;
     raw: boolean;
     at: Seconds;
@@ -115,6 +127,7 @@ export class LoopObserver {
     this.#watch = options.watch;
     this.#readings = options.readings;
     this.#capture = options.capture;
+    this.#holdUp = options.holdUp;
     this.#threshold = options.threshold;
     this.#raw = options.raw;
     this.#readings.refresh();
@@ -247,17 +260,30 @@ export class LoopObserver {
       stacks: new Map(),
       syscalls: new Map(),
       files: new Set(),
+      holders: new Map(),
     });
     seen.at = at;
-    const { syscall, file, stack } = (this.#look ??= this.#lookNow());
+    const { syscall, file, stack, holder } = (this.#look ??= this.#lookNow());
     seen.syscalls.set(syscall, (seen.syscalls.get(syscall) ?? 0) + 1);
     if (file !== null && seen.files.size < FILE_LIMIT) seen.files.add(file);
     if (stack !== null) seen.stacks.set(stack, (seen.stacks.get(stack) ?? 0) + weight);
+    if (holder === null) return;
+    const key = `${holder.stack ?? ''} ${holder.thread}`;
+    const held = seen.holders.get(key);
+    if (held !== undefined) held.weight += weight;
+    else if (seen.holders.size < HOLDER_LIMIT) seen.holders.set(key, { ...holder, weight });
   }
 
   #lookNow(): Look {
     const { name, file } = this.#readings.syscall();
-    return { syscall: name, file, stack: this.#capture?.() ?? null };
+    // What a thread is found in while it computes or waits for a lock may be the interpreter's doing.
+    const found = name === 'running' || name === 'futex' ? (this.#holdUp?.() ?? null) : null;
+    return {
+      syscall: found?.kind ?? name,
+      file,
+      stack: this.#capture?.() ?? null,
+      holder: found?.kind === 'gil' ? found : null,
+    };
   }
 
   #finish(turn: Turn, open: boolean): BlockMessage | null {
@@ -297,6 +323,7 @@ export class LoopObserver {
       stacks: seen?.stacks ?? new Map<string, Seconds>(),
       syscalls: seen?.syscalls ?? new Map<string, number>(),
       files: [...(seen?.files ?? [])],
+      holders: [...(seen?.holders.values() ?? [])],
     };
   }
 }

@@ -47,6 +47,14 @@ export interface LoopThread {
   readonly kind: LoopKind;
 }
 
+export interface Holder {
+  /** Its name. Untrusted. */
+  readonly thread: string;
+  /** Null: its stack could not be read. */
+  readonly stack: string | null;
+  weight: Seconds;
+}
+
 /** A turn that lasted, with everything seen while it did. */
 export interface BlockMessage {
   readonly thread: LoopThread;
@@ -61,8 +69,10 @@ export interface BlockMessage {
   readonly open: boolean;
   /** Seconds of the turn by stack id. */
   readonly stacks: ReadonlyMap<string, Seconds>;
-  /** Samples by system call name; `running` is on or waiting for a core. */
+  /** Samples by system call name; `running` is on or waiting for a core, `gil` and `gc` are what keeps it where that is known. */
   readonly syscalls: ReadonlyMap<string, number>;
+  /** Seconds of it in which another thread had the interpreter's lock, by that thread and its stack. */
+  readonly holders: readonly Holder[];
   /** What descriptors those calls used pointed to: paths, `socket:[…]`. Untrusted. */
   readonly files: readonly string[];
 }

@@ -45,6 +45,7 @@ function* searchMainLoop(pid: number, searches: LoopSearches): Steps<LoopProbe |
 
 class NodeAdapter implements RuntimeAdapter {
   readonly stack = null;
+  readonly holdUp = null;
   readonly missing = 'it runs no event loop';
   readonly #plan: SamplerPlan;
   readonly #memory: ProcessMemory;

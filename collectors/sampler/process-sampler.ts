@@ -1,7 +1,7 @@
 import { monotonicNow } from '../../src/core/clock.ts';
 import type { Seconds } from '../../src/core/types.ts';
 import { readStat } from '../../src/platform/proc.ts';
-import { LoopObserver } from './loop-observer.ts';
+import { type FindHoldUp, LoopObserver } from './loop-observer.ts';
 import type {
   Batch,
   BlockMessage,
@@ -10,7 +10,7 @@ import type {
   SamplerPlan,
   SecondMessage,
 } from './messages.ts';
-import type { RuntimeAdapter } from './runtime-adapter.ts';
+import type { HoldUp, RuntimeAdapter } from './runtime-adapter.ts';
 import { samplingPeriod } from './sampling-period.ts';
 import { StackTable } from './stack-table.ts';
 import { ProcThreadReadings } from './thread-readings.ts';
@@ -35,7 +35,7 @@ export class ProcessSampler {
   readonly plan: SamplerPlan;
   readonly #adapter: RuntimeAdapter;
   #observers: readonly WatchedThread[] = [];
-  #stacks = new StackTable();
+  readonly #stacks = new StackTable();
   #blocks: BlockMessage[] = [];
   #gaps: GapMessage[] = [];
   #samples = 0;
@@ -71,7 +71,7 @@ export class ProcessSampler {
     this.#dropped = 0;
     this.#blocks = [];
     this.#gaps = [];
-    this.#stacks = new StackTable();
+    this.#stacks.begin();
     for (const { observer } of this.#observers) observer.drainSecond(at);
   }
 
@@ -171,10 +171,19 @@ export class ProcessSampler {
       } catch {
         continue; // The thread ended between being found and being opened.
       }
-      const { stack } = this.#adapter;
+      const { stack, holdUp } = this.#adapter;
       const capture = stack === null ? null : () => this.#stackId(stack(thread.tid));
       const { threshold, raw } = this.plan;
-      const observer = new LoopObserver({ thread, watch, readings, capture, threshold, raw, at });
+      const observer = new LoopObserver({
+        thread,
+        watch,
+        readings,
+        capture,
+        holdUp: holdUp === null ? null : () => this.#named(holdUp(thread.tid)),
+        threshold,
+        raw,
+        at,
+      });
       this.#observers = [...this.#observers, { observer, readings }];
     }
   }
@@ -206,6 +215,11 @@ export class ProcessSampler {
 
   #stackId(frames: Parameters<StackTable['idOf']>[0] | null): string | null {
     return frames === null ? null : this.#stacks.idOf(frames);
+  }
+
+  #named(found: HoldUp | null): ReturnType<FindHoldUp> {
+    if (found?.kind !== 'gil') return found;
+    return { kind: 'gil', thread: found.thread, stack: this.#stackId(found.frames) };
   }
 
   #processState(): 'alive' | 'stopped' | 'gone' {

@@ -3,13 +3,21 @@ import type { Frame, Seconds } from '../../src/core/types.ts';
 import { ProcessMemory, readMaps } from '../../src/platform/memory.ts';
 import { foreignClock } from '../event-loop/foreign-clock.ts';
 import { clockTicks, uptime } from '../../src/platform/proc.ts';
+import type { InterpreterLock } from '../python/interpreter-lock.ts';
 import { openPython, type PythonReader } from '../python/reader.ts';
+import { threadNames } from '../python/thread-names.ts';
+import type { ThreadState } from '../python/thread-states.ts';
 import type { TurnProbe } from '../python/turn-probe.ts';
 import { AsyncioWatch } from './asyncio-watch.ts';
 import { LibuvWatch } from './libuv-watch.ts';
 import { LoopSearches } from './loop-searches.ts';
 import type { SamplerPlan } from './messages.ts';
-import { type AdapterResult, listsThreads, type RuntimeAdapter } from './runtime-adapter.ts';
+import {
+  type AdapterResult,
+  type HoldUp,
+  listsThreads,
+  type RuntimeAdapter,
+} from './runtime-adapter.ts';
 import type { Steps } from './steps.ts';
 import { ThreadLook } from './thread-look.ts';
 import { threadName } from './thread-name.ts';
@@ -22,6 +30,8 @@ const FIRST_LOOK_STEP: Seconds = 0.002;
 const LOOK_A_ROUND: Seconds = 0.0002;
 /** Threads whose stacks are searched for uvloop's loop in all, the oldest: each search costs up to a tenth of a second. */
 const SEARCHED_LIMIT = 64;
+/** A thread without a name has been looked for among the program's so recently that it has none. */
+const NAMES_EVERY: Seconds = 1;
 
 /** The start of a process and the time since boot come in hundredths of a second. No interpreter turns a loop so soon after its start. */
 const BIRTH_TOLERANCE: Seconds = 0.02;
@@ -60,6 +70,11 @@ class PythonAdapter implements RuntimeAdapter {
   readonly #searched = new Set<number>();
   /** Threads that may be searched when there is room. */
   readonly #candidates = new Set<number>();
+  readonly #locks = new Map<number, InterpreterLock | null>();
+  /** As they were listed last. */
+  #states: readonly ThreadState[] = [];
+  #names: ReadonlyMap<number, string> = new Map();
+  #namesAt: Seconds = Number.NEGATIVE_INFINITY;
   #fresh: Found[] = [];
   /** CLOCK_MONOTONIC. */
   readonly #bornAt: Seconds;
@@ -108,6 +123,13 @@ class PythonAdapter implements RuntimeAdapter {
 
   readonly stack = (tid: number): readonly Frame[] | null => this.#reader.sampledStack(tid);
 
+  readonly holdUp = (tid: number): HoldUp | null => {
+    const lock = this.#lockOf(tid);
+    const holder = lock?.heldBy() ?? 0;
+    if (holder !== 0) return this.#heldBy(holder);
+    return lock?.isCollecting() === true ? { kind: 'gc' } : null;
+  };
+
   get missing(): string {
     return this.#hasUvloop
       ? (foreignClock(this.#plan.pid)?.reason ??
@@ -126,6 +148,7 @@ class PythonAdapter implements RuntimeAdapter {
   }
 
   close(): void {
+    for (const lock of this.#locks.values()) lock?.close();
     this.#reader.close();
     this.#memory.close();
   }
@@ -145,7 +168,8 @@ class PythonAdapter implements RuntimeAdapter {
       const probe = runsLoop && !this.#known.has(tid) ? this.#reader.turnProbe(tid) : null;
       if (probe !== null && !this.#isInherited(probe)) {
         this.#claim(tid);
-        const watch = new AsyncioWatch(probe);
+        const lock = this.#lockOf(tid);
+        const watch = new AsyncioWatch(probe, () => lock?.wait() ?? 0);
         this.#fresh.push({ thread: this.#thread(tid, 'asyncio'), watch });
       } else if (probe === null && this.#hasUvloop) this.#candidates.add(tid);
     }
@@ -156,6 +180,37 @@ class PythonAdapter implements RuntimeAdapter {
   #isInherited(probe: TurnProbe): boolean {
     const turnStart = probe.read()?.turnStart ?? 0;
     return turnStart > 0 && turnStart < this.#bornAt + BIRTH_TOLERANCE;
+  }
+
+  #lockOf(tid: number): InterpreterLock | null {
+    const known = this.#locks.get(tid);
+    if (known !== undefined) return known;
+    const lock = this.#reader.interpreterLock(tid);
+    this.#locks.set(tid, lock);
+    return lock;
+  }
+
+  #heldBy(holder: number): HoldUp {
+    let state = this.#states.find(({ address }) => address === holder);
+    let frames = state === undefined ? 'gone' : this.#reader.sampledState(state);
+    if (frames === 'gone') {
+      this.#states = this.#reader.states();
+      state = this.#states.find(({ address }) => address === holder);
+      frames = state === undefined ? null : this.#reader.sampledState(state);
+    }
+    const thread = state === undefined ? 'another thread' : this.#nameOf(state.tid);
+    return { kind: 'gil', thread, frames: frames === 'gone' ? null : frames };
+  }
+
+  #nameOf(tid: number): string {
+    const now = monotonicNow();
+    if (tid !== this.#plan.pid && !this.#names.has(tid) && now >= this.#namesAt) {
+      this.#names = threadNames(this.#reader);
+      this.#namesAt = now + NAMES_EVERY;
+    }
+    return tid === this.#plan.pid
+      ? 'main'
+      : (this.#names.get(tid) ?? threadName(this.#plan.pid, tid));
   }
 
   #claim(tid: number): void {

@@ -2,6 +2,11 @@ import type { Frame, Seconds } from '../../src/core/types.ts';
 import type { LoopThread } from './messages.ts';
 import type { TurnWatch } from './turn-watch.ts';
 
+/** `gil`: it waits for the interpreter's lock, which another thread has; `gc`: it is collecting garbage itself. */
+export type HoldUp =
+  | { readonly kind: 'gil'; readonly thread: string; readonly frames: readonly Frame[] | null }
+  | { readonly kind: 'gc' };
+
 /** What the sampling loop needs of a runtime: its loops, and the stacks of their threads. */
 export interface RuntimeAdapter {
   /** Loops not returned before. Called at the start and then about once a second; cheap when there is nothing new. */
@@ -10,6 +15,8 @@ export interface RuntimeAdapter {
   round(at: Seconds): void;
   /** The thread's stack, innermost first; null when it could not be read soundly, or not at all by this adapter. */
   readonly stack: ((tid: number) => readonly Frame[] | null) | null;
+  /** What keeps a thread that does not get on, where it is the interpreter; null where it is not, or this adapter cannot tell. */
+  readonly holdUp: ((tid: number) => HoldUp | null) | null;
   /** Why no loop has been found yet, for the report. */
   readonly missing: string;
   /** Reads that failed their checks, by reason. */

@@ -3,11 +3,15 @@ import type { Frame } from '../../src/core/types.ts';
 
 /** Different stacks kept in one run. A program that shows more is sampled on, with its new stacks left unnamed. */
 const STACK_LIMIT = 20_000;
+/** Kept from before the run: a tenth of a second has no more. */
+const EARLY_LIMIT = 100;
 
 /** Names stacks by their content, so that the same stack has the same id in every run, and hands each new one over once. */
 export class StackTable {
   readonly #ids = new Map<string, string>();
   #fresh = new Map<string, readonly Frame[]>();
+  /** The first ones. */
+  readonly #early = new Map<string, readonly Frame[]>();
 
   /** The stack's id; null for an empty stack or a full table. */
   idOf(frames: readonly Frame[]): string | null {
@@ -20,7 +24,13 @@ export class StackTable {
     const id = createHash('sha256').update(key).digest('hex').slice(0, 16);
     this.#ids.set(key, id);
     this.#fresh.set(id, frames);
+    if (this.#early.size < EARLY_LIMIT) this.#early.set(id, frames);
     return id;
+  }
+
+  /** Hands over again what was seen before the run: a turn that goes on refers to it. */
+  begin(): void {
+    this.restore(this.#early);
   }
 
   /** Takes back stacks that did not reach their reader, so that they are handed over again. */

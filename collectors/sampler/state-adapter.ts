@@ -71,6 +71,7 @@ export function openStateAdapter(plan: SamplerPlan): AdapterResult {
       },
       round: () => {},
       stack: null,
+      holdUp: null,
       missing: 'it runs no event loop',
       rejected: () => ({}),
       bytesRead: () => 0,

@@ -1,9 +1,10 @@
 import { readlinkSync } from 'node:fs';
 import { FRACTION } from '../../src/core/fraction.ts';
-import type { Seconds } from '../../src/core/types.ts';
+import type { Frame, Seconds } from '../../src/core/types.ts';
 import { KeptFile } from '../../src/platform/proc-kept-file.ts';
 import { parseSyscall, schedstatIn } from '../../src/platform/proc-parse.ts';
 import type { ThreadReadings } from './loop-observer.ts';
+import type { BlockMessage } from './messages.ts';
 import type { LoopKind } from './turn-watch.ts';
 
 /** The calls in which an event loop's thread is found blocked, by number on x86_64 (arch/x86/entry/syscalls/syscall_64.tbl). */
@@ -74,8 +75,31 @@ const SELECTS: ReadonlySet<number> = new Set([23, 270]);
 /** poll and ppoll: the number of descriptors is the second argument. */
 const POLLS: ReadonlySet<number> = new Set([7, 271]);
 
-/** What a blocked loop waits for, from the calls it was seen in: the key of the finding's advice. */
+/** Functions of Python's standard library that wait for what their system calls do not tell: reading a pipe, a datagram, a file. */
+const WAITING_CODE: readonly (readonly [file: RegExp, name: RegExp, mechanism: string])[] = [
+  [/(?:^|\/)socket\.py$/, /^getaddrinfo$/, 'dns'],
+  [/(?:^|\/)subprocess\.py$/, /(?:^|\.)(?:_?communicate|_?wait|_execute_child)$/, 'subprocess'],
+];
+/** Of its innermost frames, so many may lie between such a function and the kernel. */
+const WAITING_DEPTH = 4;
+/** Not waits: a thread that computes, or is kept by the interpreter. */
+const KEPT: ReadonlySet<string> = new Set(['cpu', 'gil', 'gc']);
+
+/** What a blocked loop waits for, from the calls and the code that it was seen in: the key of the finding's advice. */
 export function mechanismOf(
+  { syscalls, files }: Pick<BlockMessage, 'syscalls' | 'files'>,
+  loop: LoopKind,
+  frames: readonly Frame[] = [],
+): string {
+  const called = mechanismOfCalls(syscalls, files, loop);
+  if (KEPT.has(called)) return called;
+  for (const { file, function: name } of frames.slice(0, WAITING_DEPTH))
+    for (const [ofFile, ofName, mechanism] of WAITING_CODE)
+      if (ofFile.test(file) && ofName.test(name)) return mechanism;
+  return called;
+}
+
+function mechanismOfCalls(
   syscalls: ReadonlyMap<string, number>,
   files: readonly string[],
   loop: LoopKind,
@@ -83,6 +107,7 @@ export function mechanismOf(
   let most = '';
   for (const [name, seen] of syscalls) if (seen > (syscalls.get(most) ?? 0)) most = name;
   if (most === 'nanosleep' || most === 'clock_nanosleep' || most === 'sleep') return 'sleep';
+  if (most === 'gil' || most === 'gc') return most;
   if (most === 'futex') return 'lock';
   if (most === 'wait4' || most === 'waitid') return 'subprocess';
   if (

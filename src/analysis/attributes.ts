@@ -18,8 +18,9 @@ export function textAttribute(attributes: Attributes | undefined, key: string): 
 export function weightedStacks(
   view: RecordingView,
   attributes: Attributes | undefined,
+  key: string = ATTR.stackShares,
 ): readonly WeightedStack[] {
-  const list = attributes?.[ATTR.stackShares];
+  const list = attributes?.[key];
   if (!Array.isArray(list)) return [];
   return list.flatMap((entry: string) => {
     const [id = '', amount = ''] = entry.split('=');

@@ -15,6 +15,8 @@ import type {
   Span,
 } from '../core/types.ts';
 import { numberAttribute, textAttribute, weightedStacks } from './attributes.ts';
+import { remedyFor } from './block-remedies.ts';
+import { type Holder, holderOf, threadText } from './gil-holder.ts';
 import { type Cost, growingCost } from './growing-cost.ts';
 import { starvationOf } from './throttling.ts';
 
@@ -32,6 +34,8 @@ const NOTABLE_WAIT: Ratio = 0.25;
 /** Blocks listed one by one in the evidence; the rest are counted. */
 const LISTED = 5;
 const CODE = 'TRC101';
+/** The mechanism of a block in which garbage was collected. */
+const COLLECTOR = 'gc';
 
 /** One block, read back from its span. */
 interface Block {
@@ -44,8 +48,10 @@ interface Block {
   readonly onCpu: Seconds;
   readonly runQueueWait: Seconds;
   readonly starved: boolean;
+  /** Where the loop was, or, where another thread had the GIL, that thread. */
   readonly stacks: readonly WeightedStack[];
   readonly places: readonly RankedPlace[];
+  readonly holder: Holder | null;
 }
 
 export const loopBlocked: Detector = {
@@ -108,7 +114,9 @@ function readBlock(view: RecordingView, span: Span): Block {
   const min = numberOf(span, ATTR.durationMin) ?? max;
   const either = (key: string, other: string): Seconds =>
     numberOf(span, key) ?? numberOf(span, other) ?? 0;
-  const stacks = weightedStacks(view, span.attributes);
+  const own = weightedStacks(view, span.attributes);
+  const holder = holderOf(view, span);
+  const stacks = holder?.stacks ?? own;
   return {
     span,
     max,
@@ -120,14 +128,18 @@ function readBlock(view: RecordingView, span: Span): Block {
     starved: span.attributes[ATTR.starved] === true,
     stacks,
     places: rankPlaces(stacks),
+    holder: holder === null ? null : { thread: holder.thread, waiting: own },
   };
 }
 
 function groupByPlace(blocks: readonly Block[]): readonly (readonly [Block, ...Block[]])[] {
   return groupBy(blocks, (block) => {
     const frame = block.places[0]?.frame;
-    const place =
-      frame === undefined ? (textOf(block.span, ATTR.mechanism) ?? '') : frameName(frame);
+    const mechanism = textOf(block.span, ATTR.mechanism) ?? '';
+    // The collector runs wherever the program happens to be.
+    if (mechanism === COLLECTOR)
+      return `${pidOf(block)}\n${textOf(block.span, ATTR.threadId) ?? ''}\n`;
+    const place = `${frame === undefined ? mechanism : frameName(frame)}\n${block.holder?.thread ?? ''}`;
     return `${pidOf(block)}\n${textOf(block.span, ATTR.threadId) ?? ''}\n${place}`;
   });
 }
@@ -163,7 +175,7 @@ function blockedFinding(
     own / runLength(view) >= CRITICAL_SHARE;
   const waited = sum(group.map((block) => numberOf(block.span, ATTR.runQueueWait) ?? 0));
   const where = rankPlaces(group.flatMap((block) => block.stacks)).map((place) =>
-    toPlace(place, worst.span),
+    toPlace(place, worst),
   );
   const severity: Severity = isCritical ? 'critical' : 'warning';
   const growing = growingCost(costsOf(group));
@@ -178,13 +190,16 @@ function blockedFinding(
     // Without a stack the block itself is as certain, but what to blame is not known.
     confidence: place === undefined ? 'likely' : 'confirmed',
     pid: pidOf(worst),
-    summary: `the event loop did not turn for ${countOf(group) === 1 ? 'one stretch' : `${countOf(group)} stretches`}${
-      place === undefined ? '' : ` while in ${place.function}`
-    }`,
+    summary: `the event loop did not turn for ${countOf(group) === 1 ? 'one stretch' : `${countOf(group)} stretches`}${causeText(
+      worst,
+      seen,
+      place,
+    )}`,
     where,
     evidence: [
       turnsEvidence(group),
       ...stackEvidence(group, place),
+      ...waitingEvidence(group),
       ...(growing === null ? [] : [growing.evidence]),
       ...(waited < total * NOTABLE_WAIT ? [] : starvationOf(view, spansOf(group)).evidence),
     ],
@@ -267,47 +282,58 @@ function stackEvidence(
   place: Place | undefined,
 ): readonly Evidence[] {
   const stacks = group.flatMap((block) => block.stacks);
-  const heaviest = stacks.reduce<WeightedStack | null>(
-    (best, stack) => (best === null || stack.weight > best.weight ? stack : best),
-    null,
-  );
+  const heaviest = heaviestOf(stacks);
+  const holder = group[0]?.holder ?? null;
+  const whose = holder === null ? '' : `of ${threadText(holder)} `;
   if (heaviest === null || place === undefined) return [];
   return [
     {
       kind: 'stack',
-      summary: `${stacks.length} stacks taken during them; ${place.function} holds ${percentText(place.share)} of that time`,
+      summary: `${stacks.length} ${stacks.length === 1 ? 'stack' : 'stacks'} ${whose}taken during them; ${place.function} holds ${percentText(place.share)} of that time`,
       data: { frames: heaviest.frames },
     },
   ];
 }
 
-function toPlace(place: RankedPlace, span: Span): Place {
+function causeText({ holder }: Block, mechanism: string | null, place: Place | undefined): string {
+  const where = place === undefined ? '' : `while in ${place.function}`;
+  if (holder !== null)
+    return `: ${threadText(holder)} had the GIL${where === '' ? '' : `, ${where}`}`;
+  if (mechanism === COLLECTOR)
+    return ` while garbage was collected${place === undefined ? '' : `, most in ${place.function}`}`;
+  return where === '' ? '' : ` ${where}`;
+}
+
+/** Where the loop itself was while another thread had the GIL. */
+function waitingEvidence(group: readonly Block[]): readonly Evidence[] {
+  const stacks = group.flatMap(({ holder }) => holder?.waiting ?? []);
+  const heaviest = heaviestOf(stacks);
+  if (heaviest === null) return [];
+  return [
+    {
+      kind: 'stack',
+      summary: `${stacks.length} ${stacks.length === 1 ? 'stack' : 'stacks'} of the loop, which waited meanwhile`,
+      data: { frames: heaviest.frames },
+    },
+  ];
+}
+
+function heaviestOf(stacks: readonly WeightedStack[]): WeightedStack | null {
+  return stacks.reduce<WeightedStack | null>(
+    (best, stack) => (best === null || stack.weight > best.weight ? stack : best),
+    null,
+  );
+}
+
+function toPlace(place: RankedPlace, { span, holder }: Block): Place {
   return {
     function: place.frame.function,
     file: place.frame.file,
     line: place.frame.line,
     module: place.origin.module,
-    thread: textOf(span, ATTR.threadName),
+    thread: holder?.thread ?? textOf(span, ATTR.threadName),
     share: place.share,
   };
-}
-
-/** What to do, by what the loop was found waiting for. */
-const REMEDIES: Readonly<Record<string, string>> = {
-  sleep: 'Replace the blocking sleep by the asynchronous one of the framework.',
-  'file-io': 'Move the file access to a thread (asyncio.to_thread, fs.promises).',
-  'network-io': 'Use an asynchronous client, or run the synchronous one in a thread.',
-  subprocess: 'Start the child process asynchronously and await its end.',
-  pipe: 'Read the pipe asynchronously, or in a thread.',
-  'quadratic work':
-    'It goes through all that was gathered since the start: keep an index or a running total, or bound what is kept.',
-  lock: 'See which thread holds the lock or the GIL; do not wait for it on the loop.',
-};
-const OTHER_REMEDY =
-  'Move the computation off the loop (a thread or process pool), or split it and yield in between.';
-
-function remedyFor(mechanism: string | null): string {
-  return REMEDIES[mechanism ?? ''] ?? OTHER_REMEDY;
 }
 
 function runLength(view: RecordingView): Seconds {

@@ -54,6 +54,9 @@ export const ATTR = {
   basis: 'tracewright.block.basis',
   stackShares: 'tracewright.block.stack_shares',
   mechanism: 'tracewright.block.mechanism',
+  /** Of a block in which another thread had the interpreter's lock: `<stack id>=<seconds>`, and beside each the thread's name. */
+  holderStacks: 'tracewright.block.gil.holder.stack_shares',
+  holderThreads: 'tracewright.block.gil.holder.thread.names',
   codeModule: 'tracewright.code.module',
   placeShare: 'tracewright.code.share',
   /** Spans and events that one stands for, itself included, where a long run holds fewer than there were. */

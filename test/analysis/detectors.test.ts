@@ -64,6 +64,61 @@ const block = (at: number, duration: number, extra: Attributes = {}): Observatio
 });
 
 describe('loop-blocked', () => {
+  it('puts a block in which another thread had the GIL down to that thread', () => {
+    const held = {
+      [ATTR.mechanism]: 'gil',
+      [ATTR.stackShares]: ['loop=0.2'],
+      [ATTR.holderStacks]: ['hog=0.15', 'pool=0.01'],
+      [ATTR.holderThreads]: ['reindex', 'worker'],
+    };
+    const [finding] = findingsOf([
+      stack('loop', 'select@/usr/lib/python3.11/selectors.py'),
+      stack('hog', 'crunch'),
+      stack('pool', 'wait'),
+      block(1, 0.2, held),
+      block(2, 0.2, { ...held, [ATTR.stackShares]: [] }),
+    ]);
+    expect(finding).toMatchObject({
+      mechanism: 'gil',
+      summary: expect.stringContaining('2 stretches: thread reindex had the GIL') as string,
+      where: [{ function: 'crunch', thread: 'reindex', share: 1 }],
+      measure: { count: 2 },
+    });
+    expect(finding?.evidence.map(({ summary }) => summary)).toContainEqual(
+      expect.stringContaining('1 stack of the loop'),
+    );
+    expect(finding?.remedy).toContain('process of its own');
+  });
+
+  it('has no thread to name where none was seen, or the recording is not as it should be', () => {
+    for (const names of [undefined, 'reindex', 7]) {
+      const [finding] = findingsOf([
+        stack('loop', 'take'),
+        block(1, 0.2, {
+          [ATTR.mechanism]: 'gil',
+          [ATTR.stackShares]: ['loop=0.2'],
+          [ATTR.holderStacks]: ['hog=0.15'],
+          ...(names === undefined ? {} : { [ATTR.holderThreads]: names }),
+        }),
+      ]);
+      expect(finding?.where).toMatchObject([{ function: 'take', thread: 'main' }]);
+    }
+  });
+
+  it('gathers what the collector held up in any place into one finding', () => {
+    const found = findingsOf([
+      stack('a', 'parse'),
+      stack('b', 'render'),
+      stack('c', 'route'),
+      ...['a', 'b', 'c'].map((id, i) =>
+        block(i + 1, 0.1, { [ATTR.mechanism]: 'gc', [ATTR.stackShares]: [`${id}=0.1`] }),
+      ),
+    ]).filter(({ kind }) => kind === 'loop-blocked');
+    expect(found).toHaveLength(1);
+    expect(found[0]).toMatchObject({ mechanism: 'gc', measure: { count: 3 } });
+    expect(found[0]?.summary).toContain('3 stretches while garbage was collected');
+  });
+
   it('groups blocks by place and gives count, total, worst and share', () => {
     const [finding, ...others] = findingsOf([
       stack('s1', 'sleep_badly', 'handler'),

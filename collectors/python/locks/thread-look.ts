@@ -3,8 +3,9 @@ import type { Frame } from '../../../src/core/types.ts';
 import { MemoryError } from '../../../src/platform/memory.ts';
 import { threadCall, type ThreadCall } from '../../../src/platform/thread-call.ts';
 import { PythonAttributes } from '../attributes.ts';
-import { isAddress, Unsound } from '../objects.ts';
+import { Unsound } from '../objects.ts';
 import type { PythonReader } from '../reader.ts';
+import { threadNames } from '../thread-names.ts';
 import { PythonValues } from '../values.ts';
 import { FrameContents } from './frame-contents.ts';
 import { GIL_SIZE, LOCK_LAYOUTS } from './lock-layout.ts';
@@ -14,7 +15,6 @@ import { findWaited, type NamedFrame, type WaitedObject } from './waited-object.
 /** Threads looked at; pools of more are pools of the same. */
 const THREADS = 512;
 const FRAMES = 64;
-const NAMES = 4096;
 
 /** What a thread does, before its frames are read. */
 export interface ThreadState {
@@ -84,7 +84,7 @@ export class ThreadLook {
 
   /** The names that the program gave its threads, by thread id; empty where `threading` is not imported. Untrusted. */
   names(): ReadonlyMap<number, string> {
-    return this.sound(() => this.#readNames()) ?? new Map<number, string>();
+    return threadNames(this.#reader);
   }
 
   /** Where a thread is in its code, as a text that is the same for threads in the same frames; empty for one without frames. */
@@ -178,20 +178,6 @@ export class ThreadLook {
     });
     this.#tidByIdentity = byIdentity;
     this.#gils = [...gils];
-  }
-
-  #readNames(): ReadonlyMap<number, string> {
-    const { attributes, values } = this.locks;
-    const byTid = new Map<number, string>();
-    const active = attributes.global('threading', '_active');
-    if (active === null || !isAddress(active)) return byTid;
-    for (const [identity, thread] of values.entries(active)) {
-      if (byTid.size >= NAMES) break;
-      const tid = this.threadOf(values.int(identity));
-      const name = attributes.get(thread, '_name');
-      if (tid !== null && name !== null) byTid.set(tid, values.objects.text(name));
-    }
-    return byTid;
   }
 
   #tids(): readonly number[] {

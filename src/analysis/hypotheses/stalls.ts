@@ -84,7 +84,8 @@ function factsOf({ main, all, findings }: Subject): Facts {
     places: findings.filter(
       ({ kind, mechanism }) => kind === 'loop-blocked' && mechanism !== 'starved',
     ).length,
-    inCollector: main.where.some((place) => GC_FRAME.test(place.function)),
+    inCollector:
+      main.mechanism === 'gc' || main.where.some((place) => GC_FRAME.test(place.function)),
     grows: all.find(({ kind }) => kind === 'memory-leak'),
   };
 }
@@ -204,7 +205,7 @@ function collection(
         { summary: 'it stood still in one place', weight: -SOME },
       ),
       ...either(grows !== undefined, { summary: 'its memory grows', weight: HINT }),
-      ...either(WAITS.has(mechanism) || mechanism === 'lock', {
+      ...either(WAITS.has(mechanism) || mechanism === 'lock' || mechanism === 'gil', {
         summary: 'it was waiting, which a collection does not',
         weight: -STRONG,
       }),

@@ -20,6 +20,30 @@ function play(script: readonly (readonly [number, RunOnceReading | null])[]) {
 }
 
 describe('AsyncioWatch', () => {
+  /** Samples of an idle loop 12 ms apart, with the number of its wait for the interpreter's lock at each. */
+  function waits(numbers: readonly number[]) {
+    let now = 0;
+    const watch = new AsyncioWatch({ read: () => IDLE, confirm: () => true }, () => now);
+    return numbers.flatMap((number, i) => {
+      now = number;
+      watch.sample(10 + i * 0.012);
+      return watch.takeClosed() ?? [];
+    });
+  }
+
+  it('takes a wait for the interpreter’s lock during which it does not change hands for one turn', () => {
+    const closed = waits([0, 5, 5, 5, 0]);
+    expect(closed).toHaveLength(1);
+    expect(closed[0]?.startMin).toBeCloseTo(10, 9);
+    expect(closed[0]?.startMax).toBeCloseTo(10.012, 9);
+    expect(closed[0]?.endMin).toBeCloseTo(10.036, 9);
+    expect(closed[0]?.endMax).toBeCloseTo(10.048, 9);
+  });
+
+  it('takes waits between which it did for as many turns: a thread that gives it back lets the loop run', () => {
+    for (const { endMin, startMax } of waits([5, 7, 9, 11, 0])) expect(endMin - startMax).toBe(0);
+  });
+
   it('takes the same handle, index and turn in two samples for one callback still running', () => {
     const seen = play([
       [10, IDLE],

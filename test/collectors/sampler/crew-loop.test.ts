@@ -41,6 +41,7 @@ function idleAdapter(round: () => void): RuntimeAdapter {
     },
     round,
     stack: null,
+    holdUp: null,
     missing: '',
     rejected: () => ({}),
     bytesRead: () => 0,

@@ -75,6 +75,7 @@ function observeCounted(
       stacksRead++;
       return `stack-of-${current()?.handle ?? 0}`;
     },
+    holdUp: null,
     threshold: 0.05,
     raw: false,
     at,

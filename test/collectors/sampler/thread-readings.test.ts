@@ -1,7 +1,7 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { setTimeout as wait } from 'node:timers/promises';
 import { afterEach, describe, expect, it } from 'vitest';
-import { ProcThreadReadings } from '../../../collectors/sampler/thread-readings.ts';
+import { mechanismOf, ProcThreadReadings } from '../../../collectors/sampler/thread-readings.ts';
 
 const children: ChildProcess[] = [];
 
@@ -62,5 +62,29 @@ describe('staysAsleep', () => {
     await new Promise((resolve) => child.once('exit', resolve));
     expect(readings.staysAsleep()).toBe(false);
     readings.close();
+  });
+});
+
+describe('mechanismOf', () => {
+  const frame = (name: string, file: string) => ({ function: name, file, line: 1 });
+  const found = (call: string, ...frames: ReturnType<typeof frame>[]) =>
+    mechanismOf({ syscalls: new Map([[call, 5]]), files: [] }, 'asyncio', frames);
+  const select = frame('_PollLikeSelector.select', '/usr/lib/python3.11/selectors.py');
+
+  it.each([
+    ['poll', [], 'network-io'],
+    ['poll', [frame('getaddrinfo', '/usr/lib/python3.11/socket.py')], 'dns'],
+    ['poll', [frame('getaddrinfo', '/app/socket_pool.py')], 'network-io'],
+    [
+      'poll',
+      [select, frame('Popen._communicate', '/usr/lib/python3.11/subprocess.py')],
+      'subprocess',
+    ],
+    ['running', [frame('Popen._communicate', '/usr/lib/python3.11/subprocess.py')], 'cpu'],
+    ['gil', [frame('getaddrinfo', '/usr/lib/python3.11/socket.py')], 'gil'],
+    ['gc', [], 'gc'],
+    ['futex', [], 'lock'],
+  ])('%s in %j: %s', (call, frames, mechanism) => {
+    expect(found(call, ...frames)).toBe(mechanism);
   });
 });
