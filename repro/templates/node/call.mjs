@@ -27,13 +27,16 @@ const HERE = import.meta.dirname;
 const file = env.REPRO_PARAMETERS || resolve(HERE, 'parameters.json');
 const parameters = JSON.parse(await readFile(file, 'utf8'));
 const { call, oracle, attempts: ATTEMPTS, concurrency: CONCURRENCY } = parameters;
+// region: exception, cross-talk, lost-update, same-alone, no-progress, head-of-line, script
 const random = randomFrom(Number(env.REPRO_SEED || parameters.seed));
+// endregion
 
 function cannotTest(reason) {
   console.error(`cannot test: ${reason}`);
   exit(125);
 }
 
+// region: exception, cross-talk, lost-update, same-alone, no-progress, head-of-line, script
 /** Mulberry32: the same numbers for the same seed. */
 function randomFrom(seed) {
   let state = seed >>> 0;
@@ -45,6 +48,7 @@ function randomFrom(seed) {
   };
 }
 
+// endregion
 /** What './file.mjs#name' or 'package#name' exports. */
 async function load(target) {
   const [path, name = 'default'] = target.split('#');
@@ -78,6 +82,7 @@ function makeAttempt(number) {
   return { number, args, isDone: false };
 }
 
+// region: exception, cross-talk, lost-update, same-alone, no-progress, head-of-line, script
 /** All attempts, in an order that the seed decides. */
 function makeAttempts() {
   const attempts = Array.from({ length: ATTEMPTS }, (_, number) => makeAttempt(number));
@@ -88,6 +93,7 @@ function makeAttempts() {
   return attempts;
 }
 
+// endregion
 /** Makes the attempts, `concurrency` at once; each worker takes the next one. */
 async function callAll(caller, attempts, concurrency = CONCURRENCY) {
   const waiting = attempts.values();

@@ -184,7 +184,7 @@ def check_exceptions(caller):
 # endregion
 # region: lost-update
 def check_updates(caller):
-    """Each attempt adds a step to a value that another function reads; all steps must be there in the end."""
+    """Each attempt adds a step to a value that another function reads; all must be there."""
     read = resolve(ORACLE["read"])
     step = ORACLE.get("step", 1)
     attempts = make_attempts()
@@ -276,7 +276,7 @@ def readings(caller):
 
 
 def check_growth(caller):
-    """After a warm-up, further attempts must leave nothing behind: the mean growth of blocks, with its interval."""
+    """After a warm-up, further attempts must leave nothing behind: the mean growth of blocks."""
     size = ATTEMPTS // (BLOCKS + 5)
     if size < LEAST_BLOCK:
         cannot_test(f"growth takes {LEAST_BLOCK * (BLOCKS + 5)} attempts at least, not {ATTEMPTS}")
@@ -334,7 +334,7 @@ BEAT = 0.005
 
 
 class Heartbeat:
-    """Something else that wants to run every few milliseconds beside the attempts, and how late it was."""
+    """Something else that wants to run every few milliseconds, and how late it was."""
 
     def __init__(self, caller):
         self.late = []
@@ -388,7 +388,7 @@ def check_others(caller):
 # endregion
 # region: script
 def check_by_script(caller):
-    """A program that reads all attempts as lines of JSON decides: 0 right, 1 wrong with a line for each failure."""
+    """A program reads all attempts as lines of JSON: 0 right, 1 wrong, a line for each failure."""
     attempts = make_attempts()
     caller.call(attempts)
     lines = "".join(

@@ -138,7 +138,7 @@ def answered(attempts):
 # endregion
 # region: same-alone
 def said(answer):
-    """The text of an answer of a model, streamed or not, without its id and time; any other answer as it is."""
+    """The text of an answer of a model, without its id and time; any other answer as it is."""
     events = [line[5:].strip() for line in answer.split("\n") if line.startswith("data:")]
     texts = []
     for event in events or [answer]:

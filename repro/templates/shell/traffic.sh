@@ -77,7 +77,10 @@ BEGIN {
     sub(/^"([^"\\]|\\.)*": /, "", value)
 }
 indent == 2 && key ~ /^"(attempts|concurrency|timeout_s)"$/ { set(substr(key, 2, length(key) - 2), value) }
-indent == 4 && section == "\"oracle\":" && key == "\"kind\"" { print "oracle=" text(value) > (work "/settings") }
+indent == 4 && section == "\"oracle\":" && key == "\"kind\"" {
+    gsub(/[^a-z-]/, "", value)
+    print "oracle=" value > (work "/settings")
+}
 indent == 4 && section == "\"oracle\":" && key == "\"within_s\"" { set("within_s", value) }
 section != "\"traffic\":" { next }
 indent == 4 && key == "\"base_url\"" && base == "" { base = text(value) }
