@@ -176,12 +176,13 @@ export class PythonReader implements FrameSource {
 
   /** The interpreter's lock as thread `tid` meets it; null where it has no Python state, or cannot be read. */
   interpreterLock(tid: number): InterpreterLock | null {
-    return (
-      this.#attempt(() => {
-        const state = this.#states.find(tid);
-        return { lock: state === null ? null : new InterpreterLock(this.objects, this.pid, state) };
-      })?.lock ?? null
-    );
+    const state = this.#attempt(() => ({ found: this.#states.find(tid) }))?.found ?? null;
+    return state === null ? null : this.lockOf(state);
+  }
+
+  /** The same of a state that was listed before. */
+  lockOf(state: ThreadState): InterpreterLock | null {
+    return this.#attempt(() => new InterpreterLock(this.objects, this.pid, state));
   }
 
   /** The threads that run a stock asyncio loop, in a turn or between two. */

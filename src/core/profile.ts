@@ -15,6 +15,8 @@ export interface ProfiledThread {
   /** What the kernel says it had of cores meanwhile, and how long it waited for one; null where that is not counted. */
   readonly onCpu: Seconds | null;
   readonly runQueueWait: Seconds | null;
+  /** How long it was found waiting for the interpreter's lock; null where that was not looked at (in mode `gil` alone it is). */
+  readonly gilWait: Seconds | null;
 }
 
 /** A stretch in which a thread was found with the same stack at each look. Times count from the beginning of the profile. */
@@ -80,7 +82,10 @@ export class ProfileBuilder {
   /** The index of a thread of which nothing may be known yet but its ids. */
   threadOf(pid: number, tid: number): number {
     const index = this.#threadIndex.get(`${pid}/${tid}`);
-    return index ?? this.thread({ pid, tid, name: String(tid), onCpu: null, runQueueWait: null });
+    return (
+      index ??
+      this.thread({ pid, tid, name: String(tid), onCpu: null, runQueueWait: null, gilWait: null })
+    );
   }
 
   /** The index of a stack, innermost frame first; the same frames have the same one. */

@@ -27,7 +27,11 @@ interface Document {
   readonly reason: string;
   readonly interrupted: boolean;
   readonly total_s: number;
-  readonly threads: readonly { readonly name: string; readonly seen_s: number }[];
+  readonly threads: readonly {
+    readonly name: string;
+    readonly seen_s: number;
+    readonly gil_wait_s: number | null;
+  }[];
   readonly functions: readonly {
     readonly function: string;
     readonly file: string;
@@ -81,6 +85,31 @@ describe.each(interpreters().map(({ path, version }) => ({ path, version })))(
       const spread = 4 * Math.sqrt((0.75 * 0.25) / document.quality.samples) + 0.05;
       expect(Math.abs(hot - 0.75)).toBeLessThan(spread);
       expect(part(document, 'wait_for_nothing')).toBe(0);
+    });
+
+    it('of the GIL says who had it and who waited for it, by the names that the program gave', async () => {
+      const args = (pid: number): string[] => [
+        'profile',
+        String(pid),
+        '-d',
+        '2',
+        '-m',
+        'gil',
+        '--json',
+      ];
+      const shared = await startReady(path, [join(TARGETS, 'python', 'gil_shares.py')]);
+      onTestFinished(() => shared.stop());
+      const { threads } = parse((await runCli(args(shared.pid))).stdout);
+      for (const name of ['tokenize', 'rank', 'render']) {
+        const thread = threads.find((one) => one.name === name);
+        // A third and two thirds; who has been woken and waits for a core is in neither.
+        expect(thread?.seen_s, name).toBeGreaterThan(0.1);
+        expect(thread?.gil_wait_s, name).toBeGreaterThan(0.2);
+      }
+      expect(threads.map(({ name }) => name)).toContain('heartbeat');
+      // One that computes alone waits for nobody.
+      const alone = parse((await runCli(args(target.pid))).stdout);
+      for (const { gil_wait_s } of alone.threads) expect(gil_wait_s).toBeLessThan(0.2);
     });
 
     it('by the clock has those who wait, each as long as the others', async () => {

@@ -1,7 +1,7 @@
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import type { RecordingView } from '../../src/core/types.ts';
+import type { RecordingView, Seconds } from '../../src/core/types.ts';
 import { openRecording } from '../../src/recording/reader.ts';
 import {
   startTarget,
@@ -29,11 +29,13 @@ export async function watchTarget(
   options: TargetOptions & {
     readonly watchS: number;
     readonly traffic?: boolean;
+    /** The `--lag-threshold` of the run, where it is not the default. */
+    readonly threshold?: Seconds;
     /** Further flags of attach. */
     readonly flags?: readonly string[];
   },
 ): Promise<Watched> {
-  const { watchS, traffic = true, flags = [], ...plan } = options;
+  const { watchS, traffic = true, flags = [], threshold, ...plan } = options;
   const folder = mkdtempSync(join(tmpdir(), 'tracewright-e2e-'));
   const target = await startTarget(name, { seconds: watchS + 15, ...plan });
   const clients = traffic
@@ -43,10 +45,19 @@ export async function watchTarget(
     const recording = join(folder, 'recording');
     const watching = ['attach', String(target.pid), '-d', String(watchS), '--json'];
     const args = [...watching, '-o', recording, ...flags];
+    if (threshold !== undefined) args.push('--lag-threshold', `${threshold}s`);
     const run = await runCli(args, { limitS: watchS + 30 });
     const report = parseReport(run);
     const view = await openRecording(recording);
-    return { run, report, view, score: score(scoreInput(view, target.pid, target.truth())) };
+    return {
+      run,
+      report,
+      view,
+      score: score({
+        ...scoreInput(view, target.pid, target.truth()),
+        ...(threshold === undefined ? {} : { threshold }),
+      }),
+    };
   } finally {
     await clients?.stop();
     await target.stop();

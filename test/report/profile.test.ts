@@ -37,7 +37,14 @@ describe('functions of a profile', () => {
 
   it('in cpu mode count the part of the time that the kernel gave their thread a core for', () => {
     const builder = new ProfileBuilder();
-    const thread = builder.thread({ pid: 1, tid: 1, name: 't', onCpu: 1, runQueueWait: 3 });
+    const thread = builder.thread({
+      pid: 1,
+      tid: 1,
+      name: 't',
+      onCpu: 1,
+      runQueueWait: 3,
+      gilWait: null,
+    });
     const stack = builder.stack([{ function: 'f', file: 'a.py', line: 1 }]);
     builder.count({ thread, stack, count: 400, weight: 4 });
     const times = { startedAt: 0, duration: 4 };

@@ -4,7 +4,7 @@ import type { ProfileReport } from '../../src/report/profile/report.ts';
 /** A made-up profile: the worker is in parse (75 of 100 looks) or render, both called by work; the main thread waits. */
 export function sampleProfile(over: Partial<ProfileReport> = {}): ProfileReport {
   const builder = new ProfileBuilder();
-  const none = { onCpu: null, runQueueWait: null };
+  const none = { onCpu: null, runQueueWait: null, gilWait: null };
   const main = builder.thread({ pid: 7, tid: 7, name: 'main', ...none });
   const worker = builder.thread({ pid: 7, tid: 8, name: 'wor;ker\u001b[31m', ...none });
   const work = { function: 'work', file: '/srv/app.py', line: 3 };

@@ -29,6 +29,8 @@ export interface ScoreInput {
   readonly spans: readonly SeenSpan[];
   readonly gaps: readonly { readonly from: Seconds; readonly to: Seconds }[];
   readonly anchor: ClockAnchor;
+  /** The `--lag-threshold`, from which a wait for a core can have made a block; the default one where it is not said. */
+  readonly threshold?: Seconds;
   /** When the recording began and ended, Unix seconds: blocks outside do not count. */
   readonly from: Seconds;
   readonly to: Seconds;
@@ -99,7 +101,9 @@ export function score(input: ScoreInput): Score {
     (block) => wall(block).from >= input.from && wall(block).to <= input.to,
   );
   const inGap = within.filter((block) => input.gaps.some((gap) => overlap(gap, wall(block)) > 0));
-  const starved = within.filter((block) => !inGap.includes(block) && isStarved(block));
+  const starved = within.filter(
+    (block) => !inGap.includes(block) && isStarved(block, input.threshold),
+  );
   const judged = within
     .filter((block) => !inGap.includes(block) && !starved.includes(block))
     .map((block) => judge(block, wall(block), input.spans));
@@ -124,9 +128,10 @@ export function score(input: ScoreInput): Score {
 }
 
 /** Made by the scheduler, not by the function: without a notable wait for a core it would have been under what must be found. */
-function isStarved({ start, end, wait }: TruthBlock): boolean {
+function isStarved({ start, end, wait }: TruthBlock, threshold: Seconds = THRESHOLD): boolean {
   const length = end - start;
-  return length >= THRESHOLD && length - wait < CERTAIN && wait >= STARVED_SHARE * length;
+  const certain = (threshold * CERTAIN) / THRESHOLD;
+  return length >= threshold && length - wait < certain && wait >= STARVED_SHARE * length;
 }
 
 function judge(block: TruthBlock, when: Interval, spans: readonly SeenSpan[]): Judged {

@@ -33,6 +33,8 @@ export interface ThreadFacts {
   readonly name: string;
   readonly onCpu: Seconds | null;
   readonly runQueueWait: Seconds | null;
+  /** How long it was found waiting for the interpreter's lock; null where that was not looked at. */
+  readonly gilWait: Seconds | null;
 }
 
 /** How looking went so far, over all processes. */

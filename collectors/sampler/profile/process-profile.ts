@@ -3,8 +3,10 @@ import { monotonicNow } from '../../../src/core/clock.ts';
 import type { Frame, Seconds } from '../../../src/core/types.ts';
 import { readStat } from '../../../src/platform/proc.ts';
 import { hasEnded } from '../../../src/platform/proc-parse.ts';
+import type { InterpreterLock } from '../../python/interpreter-lock.ts';
 import type { PythonReader } from '../../python/reader.ts';
 import type { RunningTasks } from '../../python/running-tasks.ts';
+import { threadNames } from '../../python/thread-names.ts';
 import type { ThreadState } from '../../python/thread-states.ts';
 import { threadName } from '../thread-name.ts';
 import type { ThreadFacts } from './messages.ts';
@@ -19,7 +21,14 @@ const LIST_FACTOR = 200;
 
 /** A thread with the run it is in. */
 interface Watched {
-  readonly facts: Omit<ThreadFacts, 'onCpu' | 'runQueueWait'>;
+  readonly ids: Pick<ThreadFacts, 'index' | 'pid' | 'tid'>;
+  /** The kernel's, until the program's is known. */
+  name: string;
+  isNamed: boolean;
+  /** The interpreter's lock as it meets it; null where that is not looked at. */
+  readonly lock: InterpreterLock | null;
+  awaitsLock: boolean;
+  gilWait: Seconds;
   readonly activity: ThreadActivity;
   readonly cpuBefore: Seconds | null;
   readonly waitBefore: Seconds | null;
@@ -82,7 +91,7 @@ export class ProcessProfile {
   look(round: number, at: Seconds, weight: Seconds): void {
     if (at >= this.#listAt) this.#list(at);
     if (this.#parts.mode === 'gil') {
-      this.#lookAtHolder(round, at, weight);
+      this.#lookAtLock(round, at, weight);
       return;
     }
     for (const thread of this.#threads.values()) {
@@ -105,14 +114,24 @@ export class ProcessProfile {
   }
 
   close(): void {
-    for (const { activity } of this.#threads.values()) activity.close();
+    for (const thread of this.#threads.values()) close(thread);
     this.#threads.clear();
     this.#parts.tasks?.close();
     this.#parts.reader.close();
   }
 
-  #lookAtHolder(round: number, at: Seconds, weight: Seconds): void {
+  /** Who has the interpreter's lock, and who waits for it. */
+  #lookAtLock(round: number, at: Seconds, weight: Seconds): void {
     const holder = this.#parts.reader.gilHolder(this.#states);
+    for (const one of this.#threads.values()) {
+      if (one.ids.tid === holder?.tid) continue;
+      const activity = one.activity.look();
+      if (activity === 'gone') this.#forget(one);
+      // Who waits for it wakes up every 5 ms: one that has not run since goes on with what it did.
+      if (activity !== 'unchanged')
+        one.awaitsLock = activity === 'asleep' && holder !== null && (one.lock?.wait() ?? 0) !== 0;
+      if (one.awaitsLock) one.gilWait += weight;
+    }
     const thread = holder === null ? undefined : this.#threads.get(holder.tid);
     if (holder === null || thread === undefined) return;
     this.#note(thread, this.#read(thread, [holder]), { round, at, weight });
@@ -163,8 +182,8 @@ export class ProcessProfile {
 
   #endRun(thread: Watched): void {
     if (thread.count > 0) {
-      const { facts, stack, from, to, count, weight } = thread;
-      this.#parts.emit([facts.index, stack, from, to, count, weight]);
+      const { ids, stack, from, to, count, weight } = thread;
+      this.#parts.emit([ids.index, stack, from, to, count, weight]);
     }
     thread.from = thread.to;
     thread.count = 0;
@@ -182,14 +201,30 @@ export class ProcessProfile {
     }
     // The main thread, whose state is the last of the list, first.
     for (const [tid, found] of [...byThread].toReversed()) {
-      const thread = this.#threads.get(tid) ?? this.#admit(tid);
+      const [first] = found;
+      if (first === undefined) continue;
+      const thread = this.#threads.get(tid) ?? this.#admit(tid, first);
       if (thread !== null) thread.states = found;
     }
+    this.#name();
     const took = monotonicNow() - at;
     this.#listAt = at + Math.max(LIST_EVERY, took * LIST_FACTOR);
   }
 
-  #admit(tid: number): Watched | null {
+  /** What the program calls its threads: before 3.14 the kernel knows them by the program's name only. */
+  #name(): void {
+    const unnamed = [...this.#threads.values()].filter(({ isNamed }) => !isNamed);
+    if (unnamed.length === 0) return;
+    const names = threadNames(this.#parts.reader);
+    for (const thread of unnamed) {
+      const name = names.get(thread.ids.tid);
+      if (name === undefined) continue;
+      thread.name = name;
+      thread.isNamed = true;
+    }
+  }
+
+  #admit(tid: number, state: ThreadState): Watched | null {
     const { pid, nextThread } = this.#parts;
     let activity: ThreadActivity;
     try {
@@ -199,7 +234,12 @@ export class ProcessProfile {
     }
     activity.refresh();
     const thread: Watched = {
-      facts: { index: nextThread(), pid, tid, name: threadName(pid, tid) },
+      ids: { index: nextThread(), pid, tid },
+      name: threadName(pid, tid),
+      isNamed: tid === pid,
+      lock: this.#parts.mode === 'gil' ? this.#parts.reader.lockOf(state) : null,
+      awaitsLock: false,
+      gilWait: 0,
       activity,
       cpuBefore: activity.onCpu,
       waitBefore: activity.runQueueWait,
@@ -219,8 +259,8 @@ export class ProcessProfile {
   #forget(thread: Watched): void {
     this.#endRun(thread);
     this.#ended.push(factsOf(thread));
-    thread.activity.close();
-    this.#threads.delete(thread.facts.tid);
+    close(thread);
+    this.#threads.delete(thread.ids.tid);
   }
 }
 
@@ -237,12 +277,20 @@ function both(before: ReadonlySet<number>, after: ReadonlySet<number>): Readonly
   return new Set([...before].filter((task) => after.has(task)));
 }
 
-function factsOf({ facts, activity, cpuBefore, waitBefore }: Watched): ThreadFacts {
+function close({ activity, lock }: Watched): void {
+  activity.close();
+  lock?.close();
+}
+
+function factsOf(thread: Watched): ThreadFacts {
+  const { ids, name, activity, cpuBefore, waitBefore, lock, gilWait } = thread;
   const since = (now: Seconds | null, before: Seconds | null): Seconds | null =>
     now === null || before === null ? null : now - before;
   return {
-    ...facts,
+    ...ids,
+    name,
     onCpu: since(activity.onCpu, cpuBefore),
     runQueueWait: since(activity.runQueueWait, waitBefore),
+    gilWait: lock === null ? null : gilWait,
   };
 }

@@ -214,6 +214,7 @@ export class ProfileSession {
       name,
       onCpu: null,
       runQueueWait: null,
+      gilWait: null,
     });
     return runtime.version;
   }
@@ -223,8 +224,8 @@ export class ProfileSession {
     const { mode, rate, maxOverhead } = this.#options;
     const settings = { mode: mode === 'blocked' ? ('wall' as const) : mode, rate, maxOverhead };
     this.#python = new PythonProfiler(settings, {
-      thread: ({ pid, tid, name, onCpu, runQueueWait }) =>
-        this.#builder.thread({ pid, tid, name, onCpu, runQueueWait }),
+      thread: ({ pid, tid, name, onCpu, runQueueWait, gilWait }) =>
+        this.#builder.thread({ pid, tid, name, onCpu, runQueueWait, gilWait }),
       run: (run) => this.#take(run),
       gone: (pid) => this.#lose(pid),
     });

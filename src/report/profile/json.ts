@@ -34,13 +34,14 @@ export function renderProfileJson(report: ProfileReport): string {
       cpu_s: report.cpu.get(target.pid) ?? null,
     })),
     total_s: totalWeight(profile),
-    threads: profile.threads.map(({ pid, tid, name, onCpu, runQueueWait }, index) => ({
+    threads: profile.threads.map(({ pid, tid, name, onCpu, runQueueWait, gilWait }, index) => ({
       index,
       pid,
       tid,
       name: outside(name, 100),
       cpu_s: onCpu,
       run_queue_wait_s: runQueueWait,
+      gil_wait_s: gilWait,
       seen_s: profile.entries
         .filter(({ thread }) => thread === index)
         .reduce((sum, { weight }) => sum + weight, 0),

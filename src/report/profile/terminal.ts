@@ -5,7 +5,7 @@ import {
 } from '../../core/profile-functions.ts';
 import type { Profile, ProfileMode } from '../../core/profile.ts';
 import { rankPlaces } from '../../core/place.ts';
-import type { Seconds } from '../../core/types.ts';
+import type { Ratio, Seconds } from '../../core/types.ts';
 import { formatCount, formatRatio, formatSeconds } from '../format.ts';
 import { clipEnd, clipStart, displayWidth, outside, pad } from '../layout.ts';
 import { Page } from '../page.ts';
@@ -125,19 +125,29 @@ function writeThreads(page: Page, profile: Profile): void {
   const weights = new Map<number, Seconds>();
   for (const { thread, weight } of profile.entries)
     weights.set(thread, (weights.get(thread) ?? 0) + weight);
+  const waits = profile.mode === 'gil';
+  // Who only waited for the GIL was never found with it.
+  for (const [thread, { gilWait }] of profile.threads.entries())
+    if ((gilWait ?? 0) > 0 && !weights.has(thread)) weights.set(thread, 0);
   const all = totalWeight(profile);
   const several = new Set(profile.threads.map(({ pid }) => pid)).size > 1;
   page.gap();
-  page.row(page.style.dim(`${pad('seen', COLUMN, 'left')}${pad('CPU', COLUMN, 'left')}  thread`));
-  const ranked = [...weights].toSorted((a, b) => b[1] - a[1]);
+  const columns = waits ? ['had it', 'waited', 'CPU'] : ['seen', 'CPU'];
+  const head = columns.map((one) => pad(one, COLUMN, 'left')).join('');
+  page.row(page.style.dim(`${head}  thread`));
+  const waited = (thread: number): Seconds => profile.threads[thread]?.gilWait ?? 0;
+  const ranked = [...weights].toSorted((a, b) => b[1] - a[1] || waited(b[0]) - waited(a[0]));
   for (const [index, weight] of ranked.slice(0, THREADS_SHOWN)) {
     const thread = profile.threads[index];
     if (thread === undefined) continue;
     const cpu = thread.onCpu === null ? '?' : formatSeconds(thread.onCpu);
     const name = several ? `${thread.pid} ${thread.name}` : thread.name;
-    page.row(
-      `${pad(formatRatio(weight / all), COLUMN, 'left')}${pad(cpu, COLUMN, 'left')}  ${outside(name, 60)}`,
-    );
+    const part = (of: Seconds): Ratio => (profile.duration > 0 ? of / profile.duration : 0);
+    const numbers = waits
+      ? [formatRatio(part(weight)), formatRatio(part(waited(index))), cpu]
+      : [formatRatio(weight / all), cpu];
+    const left = numbers.map((one) => pad(one, COLUMN, 'left')).join('');
+    page.row(`${left}  ${outside(name, 60)}`);
   }
   if (ranked.length > THREADS_SHOWN)
     page.row(page.style.dim(`and ${ranked.length - THREADS_SHOWN} more threads`));
