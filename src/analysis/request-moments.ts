@@ -188,7 +188,10 @@ function judge(
   const least = byStart
     ? limits.ttft.slow - limits.ttft.median
     : limits.e2e.slow - limits.e2e.median;
-  const explains = longest !== null && longest.overlap >= Math.max(excess, least) * EXPLAINS;
+  // A queue that stands all the time lies in short requests as well, however little of it they see.
+  const isState = !isSlow && longest !== null && longest.moment.what !== 'loop';
+  const enough = EXPLAINS * (isState ? took : Math.max(excess, least));
+  const explains = longest !== null && longest.overlap >= enough;
   return {
     spanId: span.context?.spanId ?? '',
     from: span.from,

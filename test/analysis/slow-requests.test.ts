@@ -192,9 +192,9 @@ describe('what the server says of itself', () => {
   const usual = { running: 4, waiting: 0, kvUsage: 0.4 };
   const started = (second: number, state: (second: number) => ServerState) =>
     observeServer(WALL, second, state).observations;
-  const find = (beside: readonly Observation[]) => {
+  const find = (beside: readonly Observation[], slos: readonly Slo[] = []) => {
     const start = { ...START, collectors: START.collectors.slice(0, 1) };
-    return [...slowRequests.detect(run(requests, [], { start, beside }))];
+    return [...slowRequests.detect(run(requests, [], { start, beside, slos }))];
   };
 
   it.each<[string, string, (second: number) => ServerState]>([
@@ -239,8 +239,10 @@ describe('what the server says of itself', () => {
     expect(find(throttled('gpu_idle'))).toEqual([]);
   });
 
-  it('explains nothing by a queue that all requests meet', () => {
-    expect(find(started(SECONDS, () => ({ ...usual, waiting: 6 })))).toMatchObject([]);
+  it('explains nothing by a queue that all requests meet, whatever is called slow', () => {
+    const always = started(SECONDS, () => ({ ...usual, waiting: 6 }));
+    expect(find(always)).toEqual([]);
+    expect(find(always, [{ metric: 'ttft', limit: 2 }])).toEqual([]);
   });
 
   it('leaves to the loop what the loop explains', () => {
