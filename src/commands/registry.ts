@@ -43,6 +43,55 @@ const REPRO_VERBS: readonly Verb[] = [
   },
 ];
 
+/** What `trace session` is followed by. */
+const SESSION_VERBS: readonly Verb[] = [
+  {
+    name: 'start',
+    usage: async () => (await import('./session/start.ts')).sessionStartUsage,
+    command: async () => (await import('./session/start.ts')).sessionStartCommand,
+  },
+  {
+    name: 'list',
+    usage: async () => (await import('./session/list.ts')).sessionListUsage,
+    command: async () => (await import('./session/list.ts')).sessionListCommand,
+  },
+  {
+    name: 'status',
+    usage: async () => (await import('./session/status.ts')).sessionStatusUsage,
+    command: async () => (await import('./session/status.ts')).sessionStatusCommand,
+  },
+  {
+    name: 'continue',
+    usage: async () => (await import('./session/status.ts')).sessionContinueUsage,
+    command: async () => (await import('./session/status.ts')).sessionContinueCommand,
+  },
+  {
+    name: 'symptoms',
+    usage: async () => (await import('./session/symptoms.ts')).sessionSymptomsUsage,
+    command: async () => (await import('./session/symptoms.ts')).sessionSymptomsCommand,
+  },
+  {
+    name: 'note',
+    usage: async () => (await import('./session/note.ts')).sessionNoteUsage,
+    command: async () => (await import('./session/note.ts')).sessionNoteCommand,
+  },
+  {
+    name: 'evidence',
+    usage: async () => (await import('./session/evidence.ts')).sessionEvidenceUsage,
+    command: async () => (await import('./session/evidence.ts')).sessionEvidenceCommand,
+  },
+  {
+    name: 'hypothesis',
+    usage: async () => (await import('./session/hypothesis.ts')).sessionHypothesisUsage,
+    command: async () => (await import('./session/hypothesis.ts')).sessionHypothesisCommand,
+  },
+  {
+    name: 'focus',
+    usage: async () => (await import('./session/focus.ts')).sessionFocusUsage,
+    command: async () => (await import('./session/focus.ts')).sessionFocusCommand,
+  },
+];
+
 /** Every verb, in the order of `trace --help`. */
 export const VERBS: readonly Verb[] = [
   {
@@ -100,6 +149,12 @@ export const VERBS: readonly Verb[] = [
     usage: async () => (await import('./repro/usage.ts')).reproUsage,
     command: async () => (await import('./repro/repro.ts')).reproCommand,
     verbs: REPRO_VERBS,
+  },
+  {
+    name: 'session',
+    usage: async () => (await import('./session/session.ts')).sessionUsage,
+    command: async () => (await import('./session/session.ts')).sessionCommand,
+    verbs: SESSION_VERBS,
   },
   {
     name: 'heap',

@@ -16,6 +16,7 @@ Verbs:
   clean [folder]     Remove old recordings
   hypotheses <rec.>  Weigh rival explanations of a finding
   repro <verb>       Make a fault happen again: a script, its rate, a verdict
+  session <verb>     A debugging session as a document with gates
   heap <pid>         Say which objects of a process grow, and who holds them
   doctor [pid]       Say what works on this machine, and why not
   cleanup [pid]      Undo what a killed trace left in a process

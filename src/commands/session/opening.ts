@@ -1,0 +1,115 @@
+import { resolve } from 'node:path';
+import { TraceError, usageError } from '../../core/errors.ts';
+import { EXIT, type ExitCode } from '../../core/exit-code.ts';
+import { printable } from '../../core/text.ts';
+import { renderSessionJson, sessionDocument } from '../../report/session/document.ts';
+import { renderDone } from '../../report/session/text.ts';
+import { decideSurface, type Surface } from '../../report/style.ts';
+import { nextSteps } from '../../session/next-steps.ts';
+import { type SessionFile, sessionFolder, SessionStore } from '../../session/store.ts';
+import {
+  COMMON_OPTIONS,
+  type CommandContext,
+  type OptionTable,
+  type OptionValues,
+} from '../command-line/command.ts';
+import { toolVersion } from '../version.ts';
+
+/** What the verbs below `trace session` share: which session is meant, and how they answer. */
+
+/** Flags of every verb that works in a session. */
+export const SESSION_OPTIONS: OptionTable = {
+  session: { type: 'string' },
+  dir: { type: 'string' },
+  json: { type: 'boolean' },
+  ...COMMON_OPTIONS,
+};
+
+/** How the help of each shows them. */
+export const SESSION_HELP = `      --session <slug>  which session (default: the only open one)
+      --dir <folder>    where sessions are (default .planning/debug, here or in
+                        the nearest folder above that has one)
+      --json            one document on stdout
+  -q, --quiet           nothing on stderr but errors
+  -v, --verbose         errors with their code and cause
+      --no-color        no colour
+`;
+
+/** A session that was found. */
+export interface Opened {
+  readonly store: SessionStore;
+  readonly file: SessionFile;
+}
+
+/** Text of a flag; null where it was not given. */
+export function textOf(values: OptionValues, name: string): string | null {
+  const value = values[name];
+  return typeof value === 'string' ? value : null;
+}
+
+/** Where sessions are kept. */
+export function storeOf({ values, environment }: CommandContext): SessionStore {
+  const asked = textOf(values, 'dir');
+  const folder = asked === null ? null : resolve(environment.cwd, asked);
+  return new SessionStore(sessionFolder(environment.cwd, folder));
+}
+
+/** The session that is meant: the named one, else that of `--session`, else the only one that is open. */
+export function openSession(context: CommandContext, named: string | null = null): Opened {
+  const store = storeOf(context);
+  const slug = named ?? textOf(context.values, 'session');
+  if (slug !== null) return { store, file: store.find(slug) };
+  const open = store.files().filter((file) => {
+    const { status } = store.read(file);
+    return status !== 'resolved' && status !== 'abandoned';
+  });
+  const [file, ...others] = open;
+  if (file === undefined) {
+    throw new TraceError('ERR_NO_SESSION', 'there is no open session', {
+      exitCode: EXIT.notFound,
+      remedy: "trace session start 'what is wrong' begins one.",
+    });
+  }
+  if (others.length > 0) {
+    throw usageError(
+      `${open.length} sessions are open`,
+      `Name one with --session: ${open
+        .slice(0, 10)
+        .map((one) => printable(one.slug, 60))
+        .join(', ')}`,
+    );
+  }
+  return { store, file };
+}
+
+/** What an output can show. */
+export function surfaceOf({ environment, values }: CommandContext): Surface {
+  const { stdout, env } = environment;
+  const { isTTY, columns } = stdout;
+  return decideSurface({ env, isTTY, columns, noColor: values['no-color'] === true });
+}
+
+/** Says what was done in a session, and what comes next; or the session as it is now, for scripts. */
+export function answer(
+  context: CommandContext,
+  verb: string,
+  { store, file }: Opened,
+  done: readonly string[],
+): ExitCode {
+  const session = store.read(file);
+  const row = { session, path: file.path, isResolved: file.isResolved };
+  context.environment.stdout.write(
+    context.values['json'] === true
+      ? renderSessionJson(verb, toolVersion(), { done, session: sessionDocument(row) })
+      : renderDone(done, { surface: surfaceOf(context), next: nextSteps(session) }),
+  );
+  return EXIT.ok;
+}
+
+/** A gate that does not open: what is missing. */
+export function gateError(message: string, missing: readonly string[]): TraceError {
+  return new TraceError('ERR_GATE', message, {
+    exitCode: EXIT.finding,
+    remedy: missing.map((one) => `- ${one}`).join('\n'),
+  });
+}

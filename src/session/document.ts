@@ -1,0 +1,265 @@
+import type { Fields } from '../core/session.ts';
+import {
+  entriesIn,
+  type Entry,
+  type Field,
+  fieldRange,
+  fieldsIn,
+  keyOf,
+  opaqueLines,
+  type Range,
+} from './fields.ts';
+import { decodeValue, encodeScalar, encodeValue } from './value.ts';
+
+/**
+ * A session's Markdown file, read and written without losing a byte: what is set or added changes its own lines, everything else stays as the person left
+ * it. Reading is total: what is missing is empty.
+ */
+
+interface Section extends Range {
+  readonly name: string;
+  readonly level: number;
+  readonly heading: number;
+}
+
+/** Sections by key (`current_focus`), in order, with the keys of their fields. */
+export type Shape = Readonly<Record<string, readonly string[]>>;
+
+/** How a value is written. */
+export interface Written {
+  /** Somebody else's text: it goes between the markers for data. */
+  readonly outside?: boolean;
+  /** A list that `encodeList` made: it stands there as it is. */
+  readonly list?: boolean;
+}
+
+const HEADING = /^(#{1,6})[ \t]+(.*?)[ \t]*#*[ \t]*$/;
+
+export class SessionDocument {
+  readonly #lines: string[];
+  /** What ends each line. */
+  readonly #ends: string[];
+  readonly #newline: string;
+  /** Sections in the order of a new file: where one that is missing goes. */
+  readonly #order: readonly string[];
+  readonly #known: Readonly<Record<string, ReadonlySet<string>>>;
+
+  /** `shape` names the sections that a file has, in order, and the fields that are known in each. */
+  constructor(text: string, shape: Shape) {
+    const parts = text.split(/(\r\n|\n)/);
+    this.#lines = parts.filter((_, i) => i % 2 === 0);
+    this.#ends = parts.filter((_, i) => i % 2 === 1);
+    this.#newline = this.#ends[0] ?? '\n';
+    this.#order = Object.keys(shape);
+    this.#known = Object.fromEntries(
+      Object.entries(shape).map(([name, keys]) => [name, new Set(keys)]),
+    );
+  }
+
+  toString(): string {
+    return this.#lines.map((line, i) => line + (this.#ends[i] ?? '')).join('');
+  }
+
+  /** A value of the frontmatter; empty where there is none. */
+  property(key: string): string {
+    const field = this.#properties().find((one) => one.key === key);
+    return field === undefined ? '' : this.#valueOf(field);
+  }
+
+  setProperty(key: string, value: string): void {
+    const line = `${key}: ${encodeScalar(value)}`;
+    const range = this.#frontmatter();
+    if (range === null) {
+      this.#splice(0, 0, ['---', line, '---', '']);
+      return;
+    }
+    const field = this.#properties().find((one) => one.key === key);
+    if (field === undefined) this.#splice(range.to, 0, [line]);
+    else this.#splice(field.from, field.to - field.from, [line]);
+  }
+
+  /** Names of the sections that are there, as keys: `current_focus`. */
+  get sections(): readonly string[] {
+    return this.#sections().map(({ name }) => name);
+  }
+
+  /** The lines of a section below its heading; null where it is not there. */
+  body(section: string): string | null {
+    const found = this.#section(section);
+    if (found === undefined) return null;
+    return this.#lines.slice(found.from, found.to).join('\n').trim();
+  }
+
+  field(section: string, key: string): string {
+    const field = this.#fieldsOf(section).find((one) => one.key === key);
+    return field === undefined ? '' : this.#valueOf(field);
+  }
+
+  fields(section: string): Fields {
+    // The first counts, as everywhere here.
+    const pairs = this.#fieldsOf(section).map(
+      (field) => [field.key, this.#valueOf(field)] as const,
+    );
+    return Object.fromEntries(pairs.toReversed());
+  }
+
+  /** Sets a field, which is added where it was not there, and so is its section. */
+  setField(section: string, key: string, value: string, written: Written = {}): void {
+    const field = this.#fieldsOf(section).find((one) => one.key === key);
+    if (field !== undefined) {
+      this.#replace(field, value, written);
+      return;
+    }
+    const at = this.#endOf(section, this.#fieldsOf(section).at(-1)?.to);
+    this.#insert(at, encodeValue(key, value, written), { apart: false });
+  }
+
+  entries(section: string): readonly Fields[] {
+    return this.#entriesOf(section).map(({ fields }) =>
+      Object.fromEntries(fields.map((field) => [field.key, this.#valueOf(field)]).toReversed()),
+    );
+  }
+
+  /** Adds an entry behind the others; fields that are empty are left out. */
+  append(section: string, entry: Fields, written: Readonly<Record<string, Written>> = {}): void {
+    const lines = Object.entries(entry)
+      .filter(([, value]) => value !== '')
+      .flatMap(([key, value]) => encodeValue(key, value, written[key]))
+      .map((line, i) => (i === 0 ? `- ${line}` : line === '' ? '' : `  ${line}`));
+    const at = this.#endOf(section, this.#entriesOf(section).at(-1)?.to);
+    this.#insert(at, lines, { apart: true });
+  }
+
+  /** Sets a field of the entry at `index`. Throws a RangeError where there is no such entry. */
+  setEntryField(section: string, index: number, key: string, value: string): void {
+    const entry = this.#entriesOf(section)[index];
+    if (entry === undefined) throw new RangeError(`${section} has no entry ${index}`);
+    const field = entry.fields.find((one) => one.key === key);
+    if (field !== undefined) {
+      this.#replace(field, value, {});
+      return;
+    }
+    const indent = ' '.repeat(entry.fields[0]?.column ?? 2);
+    this.#splice(
+      entry.to,
+      0,
+      encodeValue(key, value).map((line) => (line === '' ? '' : indent + line)),
+    );
+  }
+
+  #replace(field: Field, value: string, written: Written): void {
+    const [first = '', ...below] = encodeValue('', value, written);
+    const indent = ' '.repeat(/^\s*[-*]\s/.test(field.prefix) ? field.column + 2 : field.column);
+    const lines = [
+      field.prefix + first.slice(1),
+      ...below.map((line) => (line === '' ? '' : indent + line)),
+    ];
+    this.#splice(field.from, field.to - field.from, lines);
+  }
+
+  #valueOf({ rest, from, to }: Field): string {
+    return decodeValue(rest, this.#lines.slice(from + 1, to));
+  }
+
+  #frontmatter(): Range | null {
+    if (!/^\ufeff?---\s*$/.test(this.#lines[0] ?? '')) return null;
+    const end = this.#lines.findIndex((line, i) => i > 0 && /^---\s*$/.test(line));
+    return end === -1 ? null : { from: 1, to: end };
+  }
+
+  #properties(): readonly Field[] {
+    const range = this.#frontmatter();
+    return range === null ? [] : fieldsIn(this.#lines, range, new Set());
+  }
+
+  #sections(): readonly Section[] {
+    const range = { from: (this.#frontmatter()?.to ?? -1) + 1, to: this.#lines.length };
+    const opaque = opaqueLines(this.#lines, range);
+    const headings: { name: string; level: number; heading: number }[] = [];
+    for (let heading = range.from; heading < range.to; heading++) {
+      const match = opaque.has(heading) ? null : HEADING.exec(this.#lines[heading] ?? '');
+      if (match === null) continue;
+      headings.push({ name: keyOf(match[2] ?? ''), level: match[1]?.length ?? 1, heading });
+    }
+    return headings.map((one, i) => {
+      const next = headings.slice(i + 1).find(({ level }) => level <= one.level);
+      return { ...one, from: one.heading + 1, to: next?.heading ?? range.to };
+    });
+  }
+
+  /** The first of this name. */
+  #section(name: string): Section | undefined {
+    return this.#sections().find((one) => one.name === keyOf(name));
+  }
+
+  #fieldsOf(section: string): readonly Field[] {
+    const found = this.#section(section);
+    if (found === undefined) return [];
+    const known = this.#known[found.name] ?? new Set();
+    return fieldsIn(this.#lines, fieldRange(this.#lines, found), known);
+  }
+
+  #entriesOf(section: string): readonly Entry[] {
+    const found = this.#section(section);
+    return found === undefined ? [] : entriesIn(this.#lines, fieldRange(this.#lines, found));
+  }
+
+  /** Where something new in a section goes: behind what is there, else below its heading and the comment under it. */
+  #endOf(section: string, behind: number | undefined): number {
+    if (behind !== undefined) return behind;
+    const found = this.#section(section) ?? this.#make(section);
+    const range = fieldRange(this.#lines, found);
+    if (range.from !== found.from) return range.to;
+    let end = found.to;
+    while (end > found.from && (this.#lines[end - 1] ?? '').trim() === '') end--;
+    return end;
+  }
+
+  /** Puts lines into a section, with a blank line before them where they stand apart or nothing but the heading is above, and one behind. */
+  #insert(at: number, lines: readonly string[], { apart }: { readonly apart: boolean }): void {
+    const above = this.#lines[at - 1] ?? '';
+    const isFirst = HEADING.test(above) || above.trimEnd().endsWith('-->');
+    const inFence = /^\s*(?:`{3,}|~{3,})/.test(above);
+    const before = !inFence && above.trim() !== '' && (apart || isFirst) ? [''] : [];
+    const below = this.#lines[at];
+    const after = below !== undefined && HEADING.test(below) ? [''] : [];
+    this.#splice(at, 0, [...before, ...lines, ...after]);
+  }
+
+  /** Adds a section that is missing: before the first that comes later in the order of a new file. */
+  #make(name: string): Section {
+    const there = this.#sections();
+    const later = new Set(this.#order.slice(this.#order.indexOf(keyOf(name)) + 1));
+    const next = there.find((one) => later.has(one.name));
+    const level = next?.level ?? there.find((one) => this.#order.includes(one.name))?.level ?? 2;
+    const heading = `${'#'.repeat(level)} ${titleOf(name)}`;
+    if (next !== undefined) this.#splice(next.heading, 0, [heading, '']);
+    else {
+      const isApart = this.#lines.length < 2 || (this.#lines.at(-2) ?? '').trim() === '';
+      this.#splice(this.#lines.length, 0, [...(isApart ? [] : ['']), heading]);
+    }
+    const made = this.#section(name);
+    if (made === undefined) throw new Error(`the section ${name} cannot be made`);
+    return made;
+  }
+
+  #splice(at: number, remove: number, lines: readonly string[]): void {
+    // What stands behind the last line feed is an empty line, behind which nothing is put; a last line without one gets it.
+    if (at === this.#lines.length && lines.length > 0) {
+      if (this.#lines.at(-1) === '') at--;
+      else this.#ends.push(this.#newline);
+    }
+    this.#lines.splice(at, remove, ...lines);
+    this.#ends.splice(at, remove, ...lines.map(() => this.#newline));
+    // One end fewer than lines: the file does not end in the middle of a line.
+    if (this.#ends.length >= this.#lines.length) this.#lines.push('');
+  }
+}
+
+/** `current_focus` as a heading. */
+function titleOf(name: string): string {
+  return name
+    .split('_')
+    .map((word) => word.charAt(0).toUpperCase() + word.slice(1))
+    .join(' ');
+}

@@ -1,0 +1,63 @@
+import type { Fields, Goal } from '../core/session.ts';
+import { SessionDocument } from './document.ts';
+import { hasSymptoms } from './session.ts';
+import { encodeList } from './value.ts';
+import { FIRST_ACTION, SHAPE } from './shape.ts';
+
+/** A new session's file. */
+
+/** What a session begins with. */
+export interface Beginning {
+  /** What the user said or pasted, verbatim; untrusted. */
+  readonly trigger: string;
+  readonly goal: Goal;
+  readonly now: Date;
+  /** Of what is wrong, as far as it is known. */
+  readonly symptoms: Fields;
+  /** Whether the symptoms are somebody else's words. */
+  readonly outside: boolean;
+}
+
+/** The comments say to a person with an editor what the tool keeps to; GSD's files have them too. */
+const NEW_FILE = `## Current Focus
+<!-- OVERWRITE: what is being done now -->
+
+## Symptoms
+<!-- Fixed once gathered -->
+
+## Hypotheses
+<!-- Three to five, ranked; what would confirm and what would refute each -->
+
+## Eliminated
+<!-- APPEND only: what was ruled out, and by what -->
+
+## Evidence
+<!-- APPEND only -->
+
+## Attempts
+<!-- APPEND only: changes that were tried -->
+
+## Resolution
+<!-- OVERWRITE as understanding grows -->
+`;
+
+const FIRST_SYMPTOMS = ['expected', 'actual', 'errors', 'reproduction', 'started'];
+
+/** The text of the file. */
+export function newSession({ trigger, goal, now, symptoms, outside }: Beginning): string {
+  const document = new SessionDocument(NEW_FILE, SHAPE);
+  document.setProperty('status', hasSymptoms(symptoms) ? 'investigating' : 'gathering');
+  document.setProperty('trigger', trigger);
+  document.setProperty('goal', goal);
+  document.setProperty('created', now.toISOString());
+  document.setProperty('updated', now.toISOString());
+  document.setField('current_focus', 'hypothesis', '');
+  document.setField('current_focus', 'test', '');
+  document.setField('current_focus', 'expecting', '');
+  document.setField('current_focus', 'next_action', FIRST_ACTION);
+  const keys = [...new Set([...FIRST_SYMPTOMS, ...Object.keys(symptoms)])];
+  for (const key of keys) document.setField('symptoms', key, symptoms[key] ?? '', { outside });
+  for (const key of ['root_cause', 'fix', 'verification']) document.setField('resolution', key, '');
+  document.setField('resolution', 'files_changed', encodeList([]), { list: true });
+  return document.toString();
+}

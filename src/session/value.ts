@@ -1,0 +1,122 @@
+import { dataBlock, fromDataBlock } from './data-block.ts';
+
+/**
+ * One value of a session's file, as its lines have it: what follows the colon, and the lines below that belong to it. The forms are YAML's as far as people
+ * and GSD write them (plain, quoted, `|` and `>` blocks); reading is total.
+ */
+
+/** Placeholders of templates: `[empty until found]`. They stand for nothing. */
+const PLACEHOLDER = /^\[[a-z][^\]",]* [^\]"]*\]$/i;
+const BLOCK = /^[|>][-+]?\d?$/;
+/** What YAML would not take for a plain value, or what a reader of ours would take for another form. */
+/** Controls, formats and separators, which a person would not see. */
+const HIDDEN = /[\p{Cc}\p{Cf}\p{Zl}\p{Zp}\p{Cs}]/u;
+const NEEDS_QUOTES = /^[\s"'|>[\]{}#&*!%@`?,-]|:\s|:$|\s#|\s$|^(?:DATA_START|DATA_END)$/;
+
+/** The value of a field: `rest` behind the colon and the lines below it, without their common indentation. */
+export function decodeValue(rest: string, below: readonly string[]): string {
+  const first = rest.trim();
+  const lines = dedent(trimBlank(below));
+  if (BLOCK.test(first)) {
+    const data = fromDataBlock(lines);
+    if (data !== null) return data;
+    return first.startsWith('>') ? lines.join(' ').trim() : lines.join('\n');
+  }
+  if (lines.length === 0) return scalar(first);
+  if (first === '') return fromDataBlock(lines) ?? lines.join('\n');
+  // A plain value that goes on below, as YAML folds it.
+  return scalar([first, ...lines.map((line) => line.trim())].join(' '));
+}
+
+function scalar(text: string): string {
+  if (text.length >= 2 && text.startsWith('"') && text.endsWith('"')) {
+    try {
+      const value: unknown = JSON.parse(text);
+      if (typeof value === 'string') return value;
+    } catch {
+      return text.slice(1, -1);
+    }
+  }
+  if (text.length >= 2 && text.startsWith("'") && text.endsWith("'"))
+    return text.slice(1, -1).replaceAll("''", "'");
+  return PLACEHOLDER.test(text) ? '' : text;
+}
+
+/**
+ * A value as the lines of `key`: the first begins with it, those below are indented. `outside` marks text that somebody else wrote.
+ */
+export function encodeValue(
+  key: string,
+  value: string,
+  { outside = false, list = false }: { readonly outside?: boolean; readonly list?: boolean } = {},
+): readonly string[] {
+  if (list) return [`${key}: ${value}`];
+  if (value === '') return [`${key}:`];
+  if (outside) return [`${key}: |`, ...indented(dataBlock(value))];
+  if (isBlock(value)) return [`${key}: |`, ...indented(value.split('\n'))];
+  return [`${key}: ${encodeScalar(value)}`];
+}
+
+/** A value in one line, quoted where it must be. */
+export function encodeScalar(value: string): string {
+  const isPlain = !NEEDS_QUOTES.test(value) && !HIDDEN.test(value) && !PLACEHOLDER.test(value);
+  if (isPlain) return value;
+  return JSON.stringify(value).replaceAll(
+    new RegExp(HIDDEN, 'gu'),
+    (c) => `\\u${(c.codePointAt(0) ?? 0).toString(16).padStart(4, '0')}`,
+  );
+}
+
+/** Whether a text of several lines comes back as it was from a `|` block. */
+function isBlock(value: string): boolean {
+  const lines = value.split('\n');
+  return (
+    lines.length > 1 &&
+    !/^\s|\s$/.test(value) &&
+    lines.every((line) => !HIDDEN.test(line.replaceAll('\t', ''))) &&
+    !lines.some((line) => /^(?:DATA_START|DATA_END)$/.test(line.trim())) &&
+    // Blank lines at which an editor would cut spaces off.
+    !lines.some((line) => line !== '' && line.trim() === '')
+  );
+}
+
+/** The items of a list: `[a, b]`, or lines that begin with a hyphen. */
+export function decodeList(value: string): readonly string[] {
+  const text = value.trim();
+  if (text === '' || text === '[]') return [];
+  if (text.startsWith('[') && text.endsWith(']'))
+    return splitCommas(text.slice(1, -1)).map((item) => scalar(item.trim()));
+  return text
+    .split('\n')
+    .map((line) => scalar(line.replace(/^\s*[-*]\s+/, '').trim()))
+    .filter((item) => item !== '');
+}
+
+/** A list in one line, as {@link decodeList} reads it. */
+export function encodeList(items: readonly string[]): string {
+  return `[${items.map((item) => JSON.stringify(item)).join(', ')}]`;
+}
+
+/** At the commas that are not inside quotes. */
+function splitCommas(text: string): readonly string[] {
+  return text.match(/(?:"(?:\\.|[^"\\])*"|'[^']*'|[^,"'])+/g) ?? [];
+}
+
+const indented = (lines: readonly string[]): readonly string[] =>
+  lines.map((line) => (line === '' ? '' : `  ${line}`));
+
+function trimBlank(lines: readonly string[]): readonly string[] {
+  let from = 0;
+  let to = lines.length;
+  while (from < to && (lines[from] ?? '').trim() === '') from++;
+  while (to > from && (lines[to - 1] ?? '').trim() === '') to--;
+  return lines.slice(from, to);
+}
+
+function dedent(lines: readonly string[]): readonly string[] {
+  const widths = lines
+    .filter((line) => line.trim() !== '')
+    .map((line) => /^[ \t]*/.exec(line)?.[0].length ?? 0);
+  const width = Math.min(...widths);
+  return lines.map((line) => line.slice(Math.min(width, /^[ \t]*/.exec(line)?.[0].length ?? 0)));
+}

@@ -1,0 +1,169 @@
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { Ajv2020 } from 'ajv/dist/2020.js';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { main } from '../../../src/cli.ts';
+import { fakeEnvironment } from '../fake-environment.ts';
+
+const isDocument = new Ajv2020().compile(
+  JSON.parse(
+    readFileSync(join(import.meta.dirname, '../../../docs/schema/session.schema.json'), 'utf8'),
+  ) as object,
+);
+
+let cwd: string;
+beforeEach(() => {
+  cwd = mkdtempSync(join(tmpdir(), 'trace-session-'));
+});
+afterEach(() => rmSync(cwd, { recursive: true, force: true }));
+
+const file = (slug: string): string => join(cwd, '.planning', 'debug', `${slug}.md`);
+
+async function session(...args: string[]): Promise<{ code: number; out: string; err: string }> {
+  const environment = fakeEnvironment({ cwd });
+  const code = await main(['session', ...args], environment);
+  return { code, out: environment.out(), err: environment.err() };
+}
+
+/** What a verb says as JSON. */
+async function documentOf(...args: string[]): Promise<Readonly<Record<string, unknown>>> {
+  const { out, err } = await session(...args, '--json');
+  expect(err).toBe('');
+  const document = JSON.parse(out) as Readonly<Record<string, unknown>>;
+  expect(isDocument(document), JSON.stringify(isDocument.errors)).toBe(true);
+  return document;
+}
+
+describe('an investigation', () => {
+  it('goes from symptoms over hypotheses to evidence, each gate in its place', async () => {
+    expect((await session('start', 'Requests hang after a retry')).out).toContain(
+      'begun: requests-hang-after-a-retry',
+    );
+    expect((await session('continue')).out).toContain('gathering');
+    expect(
+      (await session('symptoms', '--actual', '1 in 100 hangs', '--frequency', 'intermittent')).code,
+    ).toBe(0);
+    const changed = await session('symptoms', '--actual', '2 in 100 hang');
+    expect(changed).toMatchObject({ code: 1, out: '' });
+    expect(changed.err).toContain('symptoms are fixed');
+    for (const claim of ['ids are shared', 'the pool is empty', 'DNS is slow', 'four', 'five'])
+      expect((await session('hypothesis', 'add', claim, '--refutes', 'x')).code).toBe(0);
+    const sixth = await session('hypothesis', 'add', 'six', '--refutes', 'x');
+    expect(sixth.code).toBe(1);
+    expect(sixth.err).toContain('5 hypotheses are open');
+    const lower = await session('focus', 'H2', '--test', 'count');
+    expect(lower.code).toBe(1);
+    expect(lower.err).toContain('H1 is likelier than H2');
+    expect((await session('focus', 'H2', '--test', 'count', '--because', 'it is cheap')).code).toBe(
+      0,
+    );
+    expect(
+      (await session('hypothesis', 'eliminate', 'H2', '--evidence', 'it never was')).code,
+    ).toBe(0);
+    expect((await session('hypothesis', 'rank', 'H3', '1')).out).toContain('1. H3  2. H1');
+    expect(
+      (
+        await session(
+          'evidence',
+          'add',
+          '--checked',
+          'log',
+          '--found',
+          '3 alike',
+          '--hypothesis',
+          'H1',
+        )
+      ).code,
+    ).toBe(0);
+    expect((await session('note', 'a', 'note')).code).toBe(0);
+    const { session: now } = (await documentOf('status')) as { session: Record<string, unknown> };
+    expect(now).toMatchObject({
+      slug: 'requests-hang-after-a-retry',
+      status: 'investigating',
+      focus: { hypothesis: '', next_action: 'gather initial evidence' },
+      symptoms: { actual: '1 in 100 hangs', frequency: 'intermittent', expected: '' },
+      eliminated: [{ hypothesis: 'H2: the pool is empty', evidence: 'it never was' }],
+    });
+    expect((now['evidence'] as { found: string }[]).map(({ found }) => found)).toEqual([
+      'H2 before H1: it is cheap',
+      '3 alike',
+      'a note',
+    ]);
+    const shown = (await session('status', 'requests-hang-after-a-retry')).out;
+    expect(shown).toContain('1. H3 open  DNS is slow');
+    expect(shown).toContain('eliminated    1');
+  });
+
+  it('takes what a person wrote into the file meanwhile', async () => {
+    await session('start', 'x y');
+    const path = file('x-y');
+    writeFileSync(
+      path,
+      readFileSync(path, 'utf8').replace('actual:', 'actual: by hand') + '\nMy own words.\n',
+    );
+    await session('note', 'z');
+    const text = readFileSync(path, 'utf8');
+    expect(text).toContain('actual: by hand');
+    expect(text).toContain('My own words.\n');
+    expect((await session('status')).out).toContain('by hand');
+  });
+});
+
+describe('which session', () => {
+  it('is the only open one, or has to be named', async () => {
+    const none = await session('note', 'z');
+    expect(none).toMatchObject({ code: 3 });
+    expect(none.err).toContain('there is no open session');
+    await session('start', 'one');
+    await session('start', 'two');
+    const two = await session('note', 'z');
+    expect(two).toMatchObject({ code: 2 });
+    expect(two.err).toContain('one, two');
+    expect((await session('note', 'z', '--session', 'two')).code).toBe(0);
+    for (const verb of ['status', 'continue']) {
+      const unknown = await session(verb, 'three');
+      expect(unknown).toMatchObject({ code: 3 });
+      expect(unknown.err).toContain("no session 'three'");
+    }
+  });
+
+  it('is listed with what is done in it', async () => {
+    expect((await session('list')).out).toContain('No active debug sessions');
+    await session('start', 'resolved things', '--actual', 'x');
+    await session('start', 'two');
+    writeFileSync(file('gsd'), '---\nstatus: resolved\n---\n');
+    const { out } = await session('list');
+    expect(out).toMatch(/^ {2}1 {2}resolved-things {2}investigating/m);
+    expect(out).toMatch(/^ {2}2 {2}two/m);
+    expect(out).not.toContain('gsd');
+    expect(out).toContain('trace session continue resolved-things');
+    expect((await session('list', '--all')).out).toContain('gsd');
+    expect(await documentOf('list')).toMatchObject({ sessions: [{}, {}] });
+    expect(await documentOf('continue', 'two')).toMatchObject({
+      session: { slug: 'two' },
+    });
+    await documentOf('note', 'z', '--session', 'two');
+  });
+});
+
+describe('wrong usage', () => {
+  it.each([
+    [[], 'session needs a verb'],
+    [['stat'], 'Did you mean trace session'],
+    [['start'], 'what is wrong?'],
+    [['evidence', 'add', '--checked', 'x'], '--checked and --found'],
+    [['evidence', 'drop'], 'evidence can be added'],
+    [['hypothesis', 'add', 'x'], '--refutes is missing'],
+    [['hypothesis', 'toString', 'x'], 'One of add'],
+    [['hypothesis', 'eliminate', 'H9', '--evidence', 'x'], 'no hypothesis H9'],
+    [['focus'], 'focus on what?'],
+    [['note'], 'a note of what?'],
+    [['symptoms'], 'none was given'],
+  ])('%j says what is meant', async (args, said) => {
+    await session('start', 'it hangs');
+    const { code, err, out } = await session(...args);
+    expect({ code, out }).toEqual({ code: 2, out: '' });
+    expect(err).toContain(said);
+  });
+});
