@@ -62,7 +62,7 @@ export interface ThreadState {
 export class ThreadStates {
   readonly #objects: PythonObjects;
   readonly #ids: ThreadIds;
-  readonly #found = new Map<number, ThreadState>();
+  #found: Map<number, ThreadState> = new Map();
   readonly #word: Buffer = Buffer.alloc(8);
   readonly #header: Buffer;
   readonly #gil: Buffer;
@@ -113,7 +113,11 @@ export class ThreadStates {
       return known;
     }
     let best: ThreadState | null = null;
-    for (const state of this.list()) {
+    const states = this.list();
+    // The others' are remembered with it: to look for each of 10,000 threads through the whole list would take minutes.
+    this.#found = new Map(states.map((state) => [state.tid, state]));
+    this.#found.delete(tid);
+    for (const state of states) {
       if (state.tid !== tid) continue;
       if (
         best === null ||

@@ -22,7 +22,10 @@ export class SecondTally {
   readonly #raw: number[] = [];
   #samples = 0;
   #lost = 0;
-  #busy = 0;
+  #busy: Seconds = FRACTION;
+  /** The time that was not lost, and the last sample's: while a turn lasts, samples are closer together and count for less. */
+  #seen: Seconds = FRACTION;
+  #sampledAt: Seconds;
   /** Samples of a loop that waited, or whose turn was only just seen. */
   #ageless = 0;
   #stackSamples = 0;
@@ -35,6 +38,7 @@ export class SecondTally {
     readings: { readonly cpu: Seconds; readonly wait: Seconds },
   ) {
     this.#from = from;
+    this.#sampledAt = from;
     this.#watch = watch;
     this.#readings = readings;
     this.cpu = readings.cpu;
@@ -46,13 +50,16 @@ export class SecondTally {
   /** Takes the watch's sample at `at` into account; `raw`: keeps it as it is, too. */
   count(at: Seconds, raw: boolean): void {
     const { lost, idle, age } = this.#watch;
+    const since = Math.max(0, at - this.#sampledAt);
+    this.#sampledAt = at;
     this.#samples++;
     if (lost) {
       this.#lost++;
       return;
     }
     if (raw) this.#raw.push(at, age);
-    if (!idle) this.#busy++;
+    this.#seen += since;
+    if (!idle) this.#busy += since;
     if (age > 0) this.#delay.record(age);
     else this.#ageless++;
   }
@@ -88,12 +95,12 @@ export class SecondTally {
     };
   }
 
-  /** Exact where the loop keeps its idle time, else by samples. */
+  /** Exact where the loop keeps its idle time, else by samples, each for the time since the one before. */
   #utilization(elapsed: Seconds): Ratio {
     const { idleTotal } = this.#watch;
     return idleTotal !== null && this.#idleTotal !== null
       ? 1 - (idleTotal - this.#idleTotal) / elapsed
-      : this.#busy / Math.max(1, this.#samples - this.#lost);
+      : this.#busy / Math.max(this.#seen, 1e-9);
   }
 
   #activity(onCpu: Ratio, runQueueWait: Ratio): Activity {

@@ -42,7 +42,8 @@ export function judgeAccess(
   const availability = (name: keyof typeof attempts, mode: AccessMode): Availability => {
     const code = attempts[name];
     if (code === null) return { available: true };
-    if (GONE_CODES.has(code)) return { ...GONE.memory, reason: whyMissing(name, attempts.stats) };
+    if (GONE_CODES.has(code))
+      return { ...GONE.memory, reason: whyMissing(name, code, attempts.stats) };
     const rule = forbiddingRule(facts, mode);
     const remedies = remediesFor(rule, facts, commandLine);
     return {
@@ -100,9 +101,9 @@ function isDenied(code: string | null): boolean {
   return code !== null && !GONE_CODES.has(code);
 }
 
-/** A file that is missing while `stat` is there is one this kernel was built without. */
-function whyMissing(name: string, stats: string | null): string {
-  return stats === null
+/** A file that is missing while `stat` is there is one this kernel was built without; that of a zombie is there, and empty of a process. */
+function whyMissing(name: string, code: string | null, stats: string | null): string {
+  return stats === null && code === 'ENOENT'
     ? `this kernel offers no /proc/<pid>/${name === 'memory' ? 'mem' : name}`
     : GONE_AVAILABILITY.reason;
 }

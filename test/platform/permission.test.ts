@@ -265,6 +265,20 @@ describe('judging a real process', () => {
     });
   });
 
+  it('that is a zombie is gone: no kernel lacks what it has no more', async () => {
+    const python = interpreters()[0]?.path ?? 'python3';
+    const zombie = `import os, time
+child = os.fork()
+if child == 0:
+    os._exit(0)
+os.waitid(os.P_PID, child, os.WEXITED | os.WNOWAIT)
+print(child, flush=True)
+time.sleep(60)`;
+    const { said } = await start(python, ['-c', zombie]);
+    const { memory } = judgeAccess({ kind: 'process', pid: Number(said), startTicks: 0 });
+    expect(memory).toMatchObject({ available: false, reason: 'the process is gone' });
+  });
+
   it('that somebody debugs names who: what stops there is not the program', async () => {
     const python = interpreters()[0]?.path ?? 'python3';
     // PTRACE_TRACEME, then a stop that the parent is told of but never continues.
