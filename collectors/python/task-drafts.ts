@@ -4,7 +4,8 @@ import type { AsyncioOffsets } from './asyncio-offsets.ts';
 import { PythonAttributes } from './attributes.ts';
 import { CodeObjects } from './code-objects.ts';
 import { type AwaitChain, Coroutines } from './coroutines.ts';
-import { type PythonObjects, Unsound } from './objects.ts';
+import { LockObjects } from './locks/lock-objects.ts';
+import { isAddress, type PythonObjects, Unsound } from './objects.ts';
 import { type TaskFields, TaskObjects } from './task-objects.ts';
 import { TaskParents } from './task-parents.ts';
 import { TaskRings } from './task-rings.ts';
@@ -33,6 +34,9 @@ interface TaskMembers {
 
 /** Where 3.14.3 has them in a task, as its `_asyncio` states. */
 const TASK_OF_314 = { name: 136, coroutine: 128, node: 152 } as const;
+
+/** Attributes of an object that are looked at. */
+const ATTRIBUTES_LIMIT = 64;
 
 /** Where asyncio keeps its tasks, once that is found: to find it means to go through all modules. */
 export interface TaskPlaces {
@@ -173,6 +177,19 @@ export class TaskDrafts {
       : this.values.int(value);
   }
 
+  /** The lists, dicts, sets and deques among an object's attributes, with how many entries they have. */
+  sizes(object: number): Readonly<Record<string, number>> {
+    const locks = new LockObjects(this.#attributes);
+    const sizes: Record<string, number> = {};
+    let count = 0;
+    for (const [name, value] of this.#attributes.of(object)) {
+      if (count++ >= ATTRIBUTES_LIMIT) break;
+      const size = isAddress(value) ? locks.countOf(value) : null;
+      if (size !== null) sizes[name] = size;
+    }
+    return sizes;
+  }
+
   /** What sets of tasks have, weak or not. */
   members(sets: readonly number[]): TaskMembers {
     const { memory, symbols, table } = this.values.objects;
@@ -221,6 +238,7 @@ export class TaskDrafts {
         .toReversed(),
       wait: wait === null ? null : { ...wait, tasks: [] },
       holds: attempt(() => this.#waits.holds(chain)) ?? [],
+      pools: attempt(() => this.#waits.pools(chain)) ?? [],
       loop: addressText(fields.loop),
     };
   }

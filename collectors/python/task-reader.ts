@@ -60,6 +60,12 @@ export class TaskReader {
     return count;
   }
 
+  /** How many entries the containers among an object's attributes have, by name; empty where it cannot be read. */
+  sizes(object: string): Readonly<Record<string, number>> {
+    this.#narrow.begin();
+    return attempt(() => this.#narrow.sizes(Number(object))) ?? {};
+  }
+
   /** For each task the future that it waits for, 0 for none: who has the same one later has not moved. Null like `look`. */
   waiters(): ReadonlyMap<string, number> | null {
     const listed = this.#list();

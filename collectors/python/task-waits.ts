@@ -1,5 +1,5 @@
 import type { Seconds } from '../../src/core/types.ts';
-import type { TaskObject, TaskWait, TaskWaitKind } from '../../src/core/tasks.ts';
+import type { PoolCall, TaskObject, TaskWait, TaskWaitKind } from '../../src/core/tasks.ts';
 import type { PythonAttributes } from './attributes.ts';
 import type { CoroutineFrame, AwaitChain, Coroutines } from './coroutines.ts';
 import { Witness } from './witness.ts';
@@ -56,6 +56,11 @@ const KIND_BY_NAME: readonly (readonly [RegExp, TaskWaitKind])[] = [
   [/Condition/, 'condition'],
   [/Event/, 'event'],
 ];
+/** Classes that hand out connections; those that hand out threads or work have waits of other kinds. */
+const POOL_CLASS = /(?:Pool|Connector)$/;
+/** A qualified name of a function in a class. */
+const METHOD = /[^.>]\.[^.]+$/;
+const OTHER_POOL = /Worker|Thread|Process|Task|Executor/;
 /** A future that a thread of a pool will fill has this callback (asyncio.futures._chain_future). */
 const CHAINED_FUTURE = '_call_check_cancel';
 /** Contexts within contexts that are followed: an `asynccontextmanager` over one over a lock. */
@@ -107,6 +112,21 @@ export class TaskWaits {
       }
     }
     return held;
+  }
+
+  /** The pools of connections whose methods the chain is in, innermost first. */
+  pools(chain: AwaitChain): readonly PoolCall[] {
+    return chain.frames.toReversed().flatMap((each, frame): readonly PoolCall[] => {
+      if (ASYNCIO.test(each.file) || !this.#mayBeMethod(each)) return [];
+      const pool = this.#object(this.#self(each));
+      if (pool === null || !POOL_CLASS.test(pool.type) || OTHER_POOL.test(pool.type)) return [];
+      return [{ pool, frame }];
+    });
+  }
+
+  /** Up to 3.10 a function's name does not tell. */
+  #mayBeMethod({ function: name }: CoroutineFrame): boolean {
+    return this.#sources.attributes.values.objects.table.minor < 11 || METHOD.test(name);
   }
 
   #within(context: number, type: string, depth: number): readonly TaskObject[] {

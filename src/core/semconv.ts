@@ -156,6 +156,8 @@ export const SNAPSHOT = {
   nodeHeap: 'node-heap',
   /** The asyncio tasks of one process by coroutine and place (src/core/tasks-snapshot.ts). */
   tasks: 'tasks',
+  /** Tasks that wait for a pool's connections, and who may have them (src/core/pool-look.ts). */
+  pool: 'pool',
 } as const;
 
 const gauge = (name: string, unit: string, description: string): Metric => ({

@@ -50,6 +50,13 @@ export interface TaskWait {
   readonly tasks: readonly string[];
 }
 
+/** A method of a pool that a task is in. */
+export interface PoolCall {
+  readonly pool: TaskObject;
+  /** Index of the method's frame in `frames`. */
+  readonly frame: number;
+}
+
 /** One task that is not done. */
 export interface TaskView {
   /** Address, in hexadecimal. */
@@ -64,6 +71,8 @@ export interface TaskView {
   readonly wait: TaskWait | null;
   /** What it has entered by `async with` and not left: locks, pools, groups. */
   readonly holds: readonly TaskObject[];
+  /** Pools of connections whose methods are in the await chain, innermost first. Not told of a task that runs. */
+  readonly pools?: readonly PoolCall[];
   /** Ids of the tasks that wait for this one to end. */
   readonly parents: readonly string[];
   /** Address of its event loop, in hexadecimal. */
