@@ -6,6 +6,7 @@ import { GPU_METRIC } from '../core/semconv-gpu.ts';
 import { percentText, printable } from '../core/text.ts';
 import { meanOf } from '../core/statistics.ts';
 import type {
+  Attributes,
   Detector,
   Evidence,
   Finding,
@@ -13,6 +14,7 @@ import type {
   Ratio,
   RecordingView,
   Seconds,
+  Series,
 } from '../core/types.ts';
 import { numberAttribute, textAttribute } from './attributes.ts';
 import { gpusOf, utilizationOf } from './gpu-readings.ts';
@@ -34,6 +36,8 @@ const IDLE_SHARE: Ratio = 0.5;
 const FRESH: Seconds = 5;
 /** A thread that has no idle time left. */
 const BUSY_THREAD: Ratio = 0.9;
+/** Below, that it waited for a core changes nothing. */
+const WORTH_SAYING: Ratio = 0.05;
 
 export const gpuIdle: Detector = {
   code: CODE,
@@ -69,7 +73,7 @@ export const gpuIdle: Detector = {
       pid: thread?.pid ?? null,
       summary:
         `the GPU is at ${percentText(use)} while ${waiting.toFixed(waiting < 10 ? 1 : 0)} requests wait` +
-        (thread === null ? '' : `; ${thread.name} is at ${percentText(thread.use)} of its core`),
+        (thread === null ? '' : `; ${useText(thread)}`),
       where: placesOf(looks),
       evidence: [
         {
@@ -129,24 +133,49 @@ function hasStopped(view: RecordingView, from: Seconds, to: Seconds): boolean {
 interface BusyThread {
   readonly name: string;
   readonly pid: number | null;
+  /** Of a core, and of the time in which it would have run and had none. */
   readonly use: Ratio;
+  readonly waited: Ratio;
 }
 
-/** The thread that used its core the most, where that is all of it. */
+/** The thread that used its core the most, where that is all of it, the time included in which others had the core. */
 function busyThread(view: RecordingView, from: Seconds, to: Seconds): BusyThread | null {
+  const within = ({ at, value }: Series): Ratio | null =>
+    meanOf([...value].filter((_, i) => (at[i] ?? 0) >= from && (at[i] ?? 0) <= to));
   let busiest: BusyThread | null = null;
-  for (const { attributes, at, value } of view.series(METRIC.threadCpuUtilization.name)) {
-    const use = meanOf([...value].filter((_, i) => (at[i] ?? 0) >= from && (at[i] ?? 0) <= to));
-    if (use === null || use < BUSY_THREAD || use <= (busiest?.use ?? 0)) continue;
+  for (const series of view.series(METRIC.threadCpuUtilization.name)) {
+    const { attributes } = series;
+    const use = within(series);
+    if (use === null || use <= (busiest?.use ?? 0)) continue;
+    const wait = view
+      .series(METRIC.runQueueWait.name, threadOf(attributes))
+      .find((one) => one.attributes[ATTR.pid] === attributes[ATTR.pid]);
+    const waited = (wait === undefined ? null : within(wait)) ?? 0;
+    if (use + waited < BUSY_THREAD) continue;
     const pid = numberAttribute(attributes, ATTR.pid) ?? view.start.targets[0]?.pid ?? null;
     const thread = printable(textAttribute(attributes, ATTR.threadName) ?? 'a thread', 40);
-    busiest = { name: pid === null ? thread : `${thread} of pid ${pid}`, pid, use };
+    const name = pid === null ? thread : `${thread} of pid ${pid}`;
+    busiest = { name, pid, use, waited };
   }
   return busiest;
 }
 
-function threadEvidence({ name, use }: BusyThread): Evidence {
-  return { kind: 'thread', summary: `${name} used ${percentText(use)} of a core meanwhile` };
+function threadOf(attributes: Attributes): Attributes {
+  const id = attributes[ATTR.threadId];
+  return id === undefined ? {} : { [ATTR.threadId]: id };
+}
+
+function useText({ name, use, waited }: BusyThread): string {
+  const more = waited < WORTH_SAYING ? '' : ` and waits for one ${percentText(waited)} of the time`;
+  return `${name} is at ${percentText(use)} of its core${more}`;
+}
+
+function threadEvidence({ name, use, waited }: BusyThread): Evidence {
+  return {
+    kind: 'thread',
+    summary: `${name} used ${percentText(use)} of a core meanwhile, and waited for one ${percentText(waited)} of the time`,
+    data: { cpu_ratio: use, run_queue_wait_ratio: waited },
+  };
 }
 
 /** A look belongs to a reading of the GPU that is at most so far from it. */

@@ -176,6 +176,25 @@ describe('gpu-idle', () => {
     );
   });
 
+  it('names a thread that has no time left because others have its core, and no idle one', () => {
+    const thread = { [ATTR.pid]: 42, [ATTR.threadId]: 42, [ATTR.threadName]: 'EngineCore' };
+    const found = (cpu: number, wait: number) =>
+      findingsOf(
+        use(() => 0.35),
+        waiting,
+        tokens,
+        readings(METRIC.threadCpuUtilization, () => cpu, thread),
+        readings(METRIC.runQueueWait, () => wait, thread),
+        // Another thread's wait is not its own.
+        readings(METRIC.runQueueWait, () => 0.9, { ...thread, [ATTR.threadId]: 43 }),
+      )[0];
+    expect(found(0.6, 0.38)).toMatchObject({ mechanism: 'host-bound', pid: 42 });
+    expect(found(0.6, 0.38)?.summary).toBe(
+      'the GPU is at 35 % while 12 requests wait; EngineCore of pid 42 is at 60 % of its core and waits for one 38 % of the time',
+    );
+    expect(found(0.6, 0.1)).toMatchObject({ mechanism: null, pid: null });
+  });
+
   it('lays what the thread was in beside what the GPU did', () => {
     const thread = { [ATTR.pid]: 42, [ATTR.threadId]: 42, [ATTR.threadName]: 'EngineCore' };
     const looks = Array.from({ length: SECONDS }, (_, second): Observation => {
