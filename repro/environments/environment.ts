@@ -57,11 +57,7 @@ async function keptFolder(request: EnvironmentRequest): Promise<string> {
     .update(JSON.stringify([language, program, run.output.trim(), names]))
     .digest('hex')
     .slice(0, 20);
-  const cache = join(
-    env['XDG_CACHE_HOME'] || join(env['HOME'] ?? homedir(), '.cache'),
-    'tracewright',
-    'repro-environments',
-  );
+  const cache = environmentCache(env);
   const folder = join(cache, key);
   if (existsSync(folder)) return folder;
   await mkdir(cache, { recursive: true });
@@ -76,6 +72,12 @@ async function keptFolder(request: EnvironmentRequest): Promise<string> {
     await rm(making, { recursive: true, force: true });
   }
   return folder;
+}
+
+/** Where environments, and what is known of their packages, are kept. */
+export function environmentCache(env: Readonly<Record<string, string | undefined>>): string {
+  const cache = env['XDG_CACHE_HOME'] || join(env['HOME'] ?? homedir(), '.cache');
+  return join(cache, 'tracewright', 'repro-environments');
 }
 
 async function makePython(folder: string, request: EnvironmentRequest): Promise<void> {

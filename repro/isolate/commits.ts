@@ -6,7 +6,8 @@ import { EXIT } from '../../src/core/exit-code.ts';
 import { printable } from '../../src/core/text.ts';
 import { runBriefly } from '../../src/platform/run-briefly.ts';
 import type { ReproParameters } from '../parameters/parameters.ts';
-import { runTrial, type TrialEnvironment } from '../trials/run-trial.ts';
+import type { TrialEnvironment } from '../trials/run-trial.ts';
+import { judgeState, type StateJudgement } from './judge-state.ts';
 
 /** Git answers at once; a checkout of a large tree takes longer. */
 const GIT_LIMIT = 120;
@@ -30,11 +31,8 @@ export interface CommitsOptions {
 }
 
 /** A commit that was tried. */
-export interface CommitStep {
+export interface CommitStep extends StateJudgement {
   readonly commit: string;
-  readonly judged: 'good' | 'bad' | 'skip';
-  readonly reproduced: number;
-  readonly trials: number;
 }
 
 /** The commit that brought the fault, as git names it, or null where too many could not be tested. */
@@ -82,20 +80,7 @@ export async function bisectCommits(options: CommitsOptions): Promise<FirstBad |
 }
 
 async function judgeCommit(options: CommitsOptions, commit: string): Promise<CommitStep> {
-  const { folder, parameters, environment, runs, seed, abort } = options;
-  let trials = 0;
-  for (let run = 0; run < runs && !abort.aborted; run++) {
-    const { outcome } = await runTrial(folder, {
-      seed: seed + run,
-      parameters,
-      environment,
-      abort,
-    });
-    if (outcome === 'invalid') continue;
-    trials += 1;
-    if (outcome === 'reproduced') return { commit, judged: 'bad', reproduced: 1, trials };
-  }
-  return { commit, judged: trials === 0 ? 'skip' : 'good', reproduced: 0, trials };
+  return { commit, ...(await judgeState(options)) };
 }
 
 /** The parameters with the function taken from the worktree. */

@@ -19,6 +19,7 @@ import { StopSignals } from '../../watching/stop-signals.ts';
 import { parseTrialChoice, trialEnvironment } from '../trial-environment.ts';
 import { isolateCommits } from './commits.ts';
 import { type IsolateOptions, parseIsolateOptions } from './options.ts';
+import { isolateReleases } from './releases.ts';
 import type { IsolateSession } from './session.ts';
 import { reproIsolateUsage } from './usage.ts';
 
@@ -49,6 +50,8 @@ async function run(context: CommandContext): Promise<ExitCode> {
     const { language } = parameters;
     const trials = await trialEnvironment(choice, { language, environment, abort: abort.signal });
     const session = { folder, options, abort: abort.signal, context, parameters, trials };
+    if (options.releases !== null)
+      return withSignal(await isolateReleases(session, options.releases), signals);
     if (options.commits !== null) return withSignal(await isolateCommits(session), signals);
     const patched = join(scratch, 'patched.py');
     await writeFile(patched, reproFile('templates/python/patched.py'));

@@ -2,6 +2,7 @@ import { usageError } from '../../../core/errors.ts';
 import { printable } from '../../../core/text.ts';
 import type { Json, ReproParameters } from '../../../../repro/parameters/parameters.ts';
 import type { Flag } from '../../../../repro/isolate/settings.ts';
+import { parseReleases, type ReleaseRange } from '../../../../repro/environments/pins.ts';
 import type { OptionValues } from '../../command-line/command.ts';
 import { invalidValue, parseCount } from '../../command-line/parse.ts';
 import { LARGEST_SEED } from '../new/options.ts';
@@ -26,6 +27,8 @@ export interface IsolateOptions {
   /** Null: what is asked for is the table. */
   readonly commits: { readonly good: string; readonly bad: string } | null;
   readonly repository: string;
+  /** Null: no releases are bisected. */
+  readonly releases: ReleaseRange | null;
   readonly plan: boolean;
   readonly runs: number;
   readonly seed: number;
@@ -70,16 +73,20 @@ export function parseIsolateOptions(
     [asked.serialize, asked.mock, asked.flags, asked.upstreams].every(({ length }) => length === 0);
   const list = text('concurrency');
   const commits = text('commits');
+  const releases = text('releases');
+  if (commits !== null && releases !== null)
+    throw usageError('--commits and --releases contradict each other', 'Give one of them.');
   return {
     ...asked,
     concurrency:
       list !== null
         ? list.split(',').map((one) => parseCount(one, CONCURRENCY_RULE))
-        : isNothing && commits === null
+        : isNothing && commits === null && releases === null
           ? doublings(parameters.concurrency)
           : [],
     commits: commits === null ? null : rangeOf(commits),
     repository: text('repository') ?? '.',
+    releases: releases === null ? null : parseReleases(releases, '--releases'),
     plan: values['plan'] === true,
     runs: parseCount(text('runs') ?? String(RUNS), { flag: '--runs', least: 1, most: MOST_RUNS }),
     seed: parseCount(text('seed') ?? String(parameters.seed), {

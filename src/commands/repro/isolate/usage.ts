@@ -9,6 +9,7 @@ const OPTIONS = {
   upstream: { type: 'string', multiple: true },
   observe: { type: 'boolean' },
   commits: { type: 'string' },
+  releases: { type: 'string' },
   repository: { type: 'string' },
   plan: { type: 'boolean' },
   runs: { type: 'string', short: 'n' },
@@ -24,6 +25,7 @@ const help = `trace repro isolate - change one thing at a time and compare the r
 Usage:
   trace repro isolate <dir> [options]
   trace repro isolate <dir> --commits <good>..<bad> [options]
+  trace repro isolate <dir> --releases <package>==<old>..<new> [options]
 
 Runs the reproduction as it is and with each of the changes that are asked for,
 in turn with the same seeds, and prints how often the fault happened each time,
@@ -47,6 +49,10 @@ Changes:
                             instead of all these: the commit that brought it,
                             by git bisect in a worktree of its own
       --repository <dir>    where the commits are (default: here)
+      --releases <package>==<old>..<new>
+                            instead of all these: the release of a package
+                            with which it comes or goes, by halves over those
+                            that the registry names
 
 Running:
       --plan                print the steps, trials and time, and run one trial
@@ -66,7 +72,7 @@ Running:
 Exit codes:
   0    done
   2    wrong usage
-  3    no such reproduction
+  3    no such reproduction, or no such releases
   6    nothing could be told: it never happened as given, or could not run
   70   a bug in trace
   130  interrupted; the trials until then are compared
@@ -75,6 +81,7 @@ Examples:
   trace repro isolate lost
   trace repro isolate lost --serialize app.account:deposit --flag CACHE=on,off
   trace repro isolate lost --commits v1.4..HEAD --plan
+  trace repro isolate lost --releases redis==4.5.1..4.6.0
 
 More: docs/repro.md
 `;
