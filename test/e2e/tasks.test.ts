@@ -1,13 +1,29 @@
-import { mkdtempSync, rmSync } from 'node:fs';
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { Ajv2020 } from 'ajv/dist/2020.js';
 import { afterEach, describe, expect, it, onTestFinished } from 'vitest';
 import { interpreters } from '../environments.ts';
 import { type Running, startReady } from '../targets/harness.ts';
 import { runCli } from './cli.ts';
 
 const KINDS = join(import.meta.dirname, '../targets/python/task_kinds.py');
+const THREADS = join(import.meta.dirname, '../targets/python/thread_kinds.py');
 const GROWTH = join(import.meta.dirname, '../targets/python/task_growth.py');
+const schema = JSON.parse(
+  readFileSync(join(import.meta.dirname, '../../docs/schema/threads.schema.json'), 'utf8'),
+) as object;
+const validThreads = new Ajv2020().compile(schema);
+
+interface ThreadsDocument {
+  readonly threads: readonly {
+    readonly name: string;
+    readonly wait: string;
+    readonly has_gil: boolean;
+    readonly holders: readonly string[];
+  }[];
+}
+
 const running: Running[] = [];
 /** In ten seconds every step has to be up: on a busy machine the target may have stood still for one. */
 const RUNS = 5;
@@ -42,6 +58,47 @@ describe('trace tasks', () => {
     const none = await runCli(['tasks', pid, '--task', 'nobody']);
     expect([none.code, none.stdout]).toEqual([3, '']);
     expect(none.stderr).toContain('no task of');
+  });
+
+  it('shows what threads wait for, and who has it', async () => {
+    const [python] = interpreters();
+    const threadsOf = async (pid: string) => {
+      const { stdout } = await runCli(['tasks', pid, '--threads', '--json']);
+      const document = JSON.parse(stdout) as ThreadsDocument;
+      expect(validThreads(document), JSON.stringify(validThreads.errors)).toBe(true);
+      return document.threads;
+    };
+    const quiet = await startReady(python?.path ?? '', [THREADS]);
+    running.push(quiet);
+    // A busy machine may not have let all of them get to where they wait.
+    await expect
+      .poll(() => threadsOf(String(quiet.pid)), { timeout: 20_000 })
+      .toMatchObject([
+        { name: 'MainThread', wait: 'sleep' },
+        { name: 'keeper', wait: 'sleep' },
+        { name: 'wanter', wait: 'lock', on: { label: 'guard' }, holders: ['keeper'] },
+        { name: 'taker', wait: 'lock', on: { kind: 'queue', label: 'jobs' } },
+        { name: 'fetcher', wait: 'io', peer: `127.0.0.1:${quiet.port}` },
+        { name: 'parent', wait: 'child' },
+      ]);
+
+    const busy = await start(python?.path ?? '', [THREADS, 'crunch', 'chew']);
+    await expect
+      .poll(
+        async () => {
+          const [one, other] = (await threadsOf(busy))
+            .filter(({ name }) => name === 'crunch' || name === 'chew')
+            .toSorted((a, b) => Number(b.has_gil) - Number(a.has_gil));
+          return [one?.has_gil, other?.wait, other?.holders[0] === one?.name];
+        },
+        { timeout: 20_000 },
+      )
+      .toEqual([true, 'gil', true]);
+    const shown = await runCli(['tasks', busy, '--threads']);
+    expect(shown.stdout).toContain('waits for lock guard, which keeper has, in want');
+
+    const both = await runCli(['tasks', busy, '--threads', '--group']);
+    expect([both.code, both.stdout]).toEqual([2, '']);
   });
 
   it('says why there are none', async () => {

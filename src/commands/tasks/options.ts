@@ -14,6 +14,7 @@ const OPTIONS = {
   pid: { type: 'string', short: 'p' },
   task: { type: 'string' },
   group: { type: 'boolean' },
+  threads: { type: 'boolean' },
   watch: { type: 'string' },
   duration: { type: 'string', short: 'd' },
   format: { type: 'string', short: 'f' },
@@ -40,6 +41,8 @@ Options:
   -p, --pid <pid>        the same as <pid>
       --task <id|name>   one task, with every frame of its await chain
       --group            group by coroutine and place also where tasks are few
+      --threads          the threads in place of the tasks: what each waits for
+                         (the GIL, a lock and who has it, a peer), and where
       --watch            look every 2 s until Ctrl-C, and say what grows;
                          --watch=5s looks every 5 s
   -d, --duration <time>  end watching after this time
@@ -61,6 +64,7 @@ Exit codes:
 Examples:
   trace tasks 4312
   trace tasks 4312 --task Task-17
+  trace tasks 4312 --threads
   trace tasks 4312 --watch=5s -d 1m
   trace tasks 4312 --json | jq '.tasks[] | select(.wait.kind == "lock")'
 
@@ -83,6 +87,8 @@ export interface TasksOptions {
   /** Name or id; null for all. */
   readonly task: string | null;
   readonly group: boolean;
+  /** The threads in place of the tasks. */
+  readonly threads: boolean;
   /** Time between two looks; null for one look. */
   readonly watch: Seconds | null;
   readonly duration: Seconds | null;
@@ -107,11 +113,15 @@ export function chooseTasksOptions(
     throw usageError('--watch and --task contradict each other', 'Give one of them.');
   if (watch === null && duration !== null)
     throw usageError('-d, --duration is for --watch: without it there is one look');
+  const threads = values['threads'] === true;
+  if (threads && (task !== null || watch !== null || values['group'] === true))
+    throw usageError('--threads goes with none of --task, --watch and --group');
   const rule = { bare: 's' as const };
   return {
     pid,
     task,
     group: values['group'] === true,
+    threads,
     watch: watch === null ? null : parseDuration(watch, { ...rule, flag: '--watch', ...WATCH }),
     duration:
       duration === null

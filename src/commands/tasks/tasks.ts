@@ -11,9 +11,11 @@ import { findTarget, isSameProcess } from '../../platform/target.ts';
 import { decideSurface, type Surface } from '../../report/style.ts';
 import { renderTasksJson } from '../../report/tasks-json.ts';
 import { renderGrowth, renderTask, renderTasks, type TasksOf } from '../../report/tasks.ts';
+import { renderThreads, renderThreadsJson } from '../../report/threads.ts';
 import type { Command, CommandContext, Environment } from '../command-line/command.ts';
 import { toolVersion } from '../version.ts';
 import { StopSignals } from '../watching/stop-signals.ts';
+import { lookAtThreads } from './threads.ts';
 import { chooseTasksOptions, tasksUsage, type TasksOptions } from './options.ts';
 
 /** `trace tasks`: what the asyncio tasks of a process wait for, read from outside. */
@@ -27,7 +29,6 @@ async function run({ values, positionals, environment }: CommandContext): Promis
   const options = chooseTasksOptions(values, positionals);
   const found = findTarget({ pid: options.pid });
   const python = openTarget(options.pid);
-  const reader = new TaskReader(python);
   const process = { pid: options.pid, version: python.version, title: found.title };
   const surface = decideSurface({
     env: environment.env,
@@ -35,6 +36,20 @@ async function run({ values, positionals, environment }: CommandContext): Promis
     columns: environment.stdout.columns,
     noColor: values['no-color'] === true,
   });
+  if (options.threads) {
+    try {
+      const of = { process, look: lookAtThreads(python) };
+      environment.stdout.write(
+        options.format === 'json'
+          ? renderThreadsJson(of, toolVersion())
+          : renderThreads(of, surface),
+      );
+      return EXIT.ok;
+    } finally {
+      python.close();
+    }
+  }
+  const reader = new TaskReader(python);
   try {
     const isAlive = (): boolean => isSameProcess(found.target);
     const course =
