@@ -1,4 +1,5 @@
 import { roleWithoutRank, targetsOf } from '../core/process-view.ts';
+import { ATTR } from '../core/semconv.ts';
 import type { Finding, RecordingView, Severity } from '../core/types.ts';
 
 /** Findings of several processes as one list: what workers have in common is said once, with all of them named. */
@@ -45,7 +46,9 @@ function keyOf(finding: Unnumbered, roles: ReadonlyMap<number, string | null>): 
     place === undefined
       ? roles.get(finding.pid ?? 0)
       : [place.function, place.file, place.line, place.module].join('\0');
-  return [code, kind, mechanism, confidence, at].join('\0');
+  // 9 and 42 are two ways to fail, and have two causes.
+  const exitCode = finding.evidence[0].data?.[ATTR.exitCode];
+  return [code, kind, mechanism, confidence, at, exitCode].join('\0');
 }
 
 function merge(group: readonly [Unnumbered, ...Unnumbered[]]): Unnumbered {

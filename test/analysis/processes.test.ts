@@ -177,6 +177,18 @@ describe('a process that ended', () => {
     expect(finding?.summary).toContain('vLLM worker TP1');
   });
 
+  it('is one for processes that ended alike, and not for those that left with another code', () => {
+    const codes = (...all: readonly number[]) =>
+      detectAll(viewOf(all.map((code, i) => exit(43 + i, 3, { [ATTR.exitCode]: code })))).map(
+        ({ summary, pids }) => [/code \d+/.exec(summary)?.[0], pids?.length ?? 1],
+      );
+    expect(codes(9, 9)).toEqual([['code 9', 2]]);
+    expect(codes(9, 42)).toEqual([
+      ['code 9', 1],
+      ['code 42', 1],
+    ]);
+  });
+
   it('names who took its place', () => {
     const [finding] = detectAll(
       viewOf([exit(44, 3, { [ATTR.exitSignal]: 9 }), joined(target(99, 'vLLM worker TP1'), 5)]),
