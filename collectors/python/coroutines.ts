@@ -26,6 +26,8 @@ const CHAINED: ReadonlySet<string> = new Set(['coroutine', 'generator', 'async_g
 export interface CoroutineFrame extends Frame {
   /** Addresses of what its locals and its stack hold, the first argument first; 0 where there is nothing. Empty while it runs. */
   readonly slots: readonly number[];
+  /** Names of the first of them: of all variables since 3.11, before without those that inner functions use. */
+  readonly names: () => readonly string[];
 }
 
 /** A coroutine and those that it awaits, outermost first. */
@@ -94,7 +96,7 @@ export class Coroutines {
     const at = coroutine + (generator.innerFrame ?? 0);
     const code = this.#values.objects.reference(witness.pointer(at + frame.code));
     const instruction = witness.pointer(at + frame.instruction);
-    const named = this.#codes.frame(code, instruction);
+    const named = this.#named(code, instruction);
     // The state is a byte, its neighbours change with it or not at all: the aligned word is what is compared later.
     const word = coroutine + (generator.state ?? 0);
     witness.pointer(word - (word % 8));
@@ -119,7 +121,7 @@ export class Coroutines {
     const code = witness.pointer(at + frame.code);
     const index = memory.i32(at + frame.instruction);
     witness.pointer(at + frame.instruction - (frame.instruction % 8));
-    const named = this.#codes.frame(code, index);
+    const named = this.#named(code, index);
     const locals = at + frame.locals;
     const top = this.#top(at, witness);
     if (index < 0) return { frame: { ...named, slots: [] }, state: 'new' };
@@ -128,6 +130,11 @@ export class Coroutines {
       frame: { ...named, slots: this.#slots(locals, (top - locals) / 8, witness) },
       state: 'suspended',
     };
+  }
+
+  #named(code: number, instruction: number): Omit<CoroutineFrame, 'slots'> {
+    const frame = this.#codes.frame(code, instruction);
+    return { ...frame, names: () => this.#codes.at(code).localNames() };
   }
 
   /** The end of the stack of a frame object; 0 while it runs. */

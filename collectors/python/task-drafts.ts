@@ -1,5 +1,6 @@
 import type { TaskView } from '../../src/core/tasks.ts';
 import { MemoryError } from '../../src/platform/memory.ts';
+import { MissedWakeUps, type SourceLines } from './missed-wake-ups.ts';
 import type { AsyncioOffsets } from './asyncio-offsets.ts';
 import { PythonAttributes } from './attributes.ts';
 import { CodeObjects } from './code-objects.ts';
@@ -58,6 +59,7 @@ export class TaskDrafts {
   readonly #objects: TaskObjects;
   readonly #parents: TaskParents;
   readonly #waits: TaskWaits;
+  readonly #missed: MissedWakeUps;
   readonly #stated: () => AsyncioOffsets | null;
   readonly #places: TaskPlaces;
 
@@ -68,6 +70,7 @@ export class TaskDrafts {
     objects: PythonObjects,
     stated: () => AsyncioOffsets | null,
     places: TaskPlaces = { found: null },
+    linesOf: SourceLines = () => [],
   ) {
     this.#stated = stated;
     this.#places = places;
@@ -77,6 +80,7 @@ export class TaskDrafts {
     this.#coroutines = new Coroutines(this.values, this.#codes);
     this.#objects = new TaskObjects(this.values);
     this.#parents = new TaskParents(this.#attributes, this.#objects);
+    this.#missed = new MissedWakeUps(this.#attributes, linesOf);
     this.#waits = new TaskWaits({
       attributes: this.#attributes,
       coroutines: this.#coroutines,
@@ -228,7 +232,9 @@ export class TaskDrafts {
     const state = chain.state === 'running' || chain.state === 'new' ? chain.state : suspended;
     const wait = state === 'waiting' ? this.#waits.wait(chain, fields.waiter) : null;
     const [outermost] = chain.frames;
+    const missed = wait?.kind === 'condition' ? attempt(() => this.#missed.of(chain)) : null;
     return {
+      missed,
       id: addressText(address),
       name: fields.name,
       coroutine: outermost?.function ?? this.values.typeOf(fields.coroutine).name,

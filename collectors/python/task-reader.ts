@@ -1,6 +1,7 @@
 import type { TasksLook, TaskLoop, TaskView } from '../../src/core/tasks.ts';
 import { ProcessMemory, WALKING } from '../../src/platform/memory.ts';
 import { readAsyncioOffsets } from './asyncio-offsets.ts';
+import { sourceLines } from './missed-wake-ups.ts';
 import { PythonObjects, Unsound, isAddress } from './objects.ts';
 import type { PythonReader } from './reader.ts';
 import { type TaskDraft, TaskDrafts, attempt } from './task-drafts.ts';
@@ -42,8 +43,11 @@ export class TaskReader {
     this.#memories = [wide, narrow];
     const stated = () => readAsyncioOffsets(reader.pid, narrow);
     const places = { found: null };
-    this.#wide = new TaskDrafts(new PythonObjects(wide, table, symbols), stated, places);
-    this.#narrow = new TaskDrafts(new PythonObjects(narrow, table, symbols), stated, places);
+    const lines = sourceLines(reader.pid);
+    const over = (memory: ProcessMemory): TaskDrafts =>
+      new TaskDrafts(new PythonObjects(memory, table, symbols), stated, places, lines);
+    this.#wide = over(wide);
+    this.#narrow = over(narrow);
   }
 
   close(): void {

@@ -1,6 +1,7 @@
 import { toLockLook, type LockActor, type LockLook, type LockObject } from '../core/lock-look.ts';
 import { SNAPSHOT } from '../core/semconv.ts';
 import type { Detector, Evidence, Finding, RecordingView, Seconds } from '../core/types.ts';
+import { missedWakeUps } from './missed-wake-ups.ts';
 import { lostConnections } from './lost-connections.ts';
 import { exhaustedPools } from './pool-exhaustion.ts';
 import { actorName, placeName, placesOf, position } from './wait-places.ts';
@@ -30,6 +31,7 @@ export const deadlock: Detector = {
     yield* lostWakeUps(looks);
     yield* exhaustedPools(looks);
     yield* lostConnections(view);
+    yield* missedWakeUps(view);
   },
 };
 

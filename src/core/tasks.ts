@@ -57,6 +57,16 @@ export interface PoolCall {
   readonly frame: number;
 }
 
+/** A task that waits for a condition although what it waits for, by the source of its loop, is there, and the condition's lock is free. */
+export interface MissedCondition {
+  /** The condition, as the `object` of the wait. */
+  readonly condition: string;
+  /** What it waits for, as the program writes it: `jobs`, `self._items`. Untrusted. */
+  readonly expression: string;
+  /** Entries, or 1 for something that is true. */
+  readonly items: number;
+}
+
 /** One task that is not done. */
 export interface TaskView {
   /** Address, in hexadecimal. */
@@ -73,6 +83,8 @@ export interface TaskView {
   readonly holds: readonly TaskObject[];
   /** Pools of connections whose methods are in the await chain, innermost first. Not told of a task that runs. */
   readonly pools?: readonly PoolCall[];
+  /** At that moment: for a few steps of its loop that is so in any program. */
+  readonly missed?: MissedCondition | null;
   /** Ids of the tasks that wait for this one to end. */
   readonly parents: readonly string[];
   /** Address of its event loop, in hexadecimal. */

@@ -1,6 +1,7 @@
 import { LOCK_LOOK } from '../../../collectors/python/locks/lock-watch.ts';
 import { type Look, PythonWatch } from '../../../collectors/python/python-watch.ts';
 import { SharedPython } from '../../../collectors/python/shared-python.ts';
+import { CONDITION_LOOK } from '../../../collectors/python/condition-watch.ts';
 import { POOL_LOOK } from '../../../collectors/python/pool-watch.ts';
 import { TASK_LOOK } from '../../../collectors/python/task-watch.ts';
 import { processCollector } from '../../../collectors/process/process.ts';
@@ -90,7 +91,13 @@ export async function probeTarget(
   }
   const { trigger = null } = options;
   const python = new SharedPython({ isLeftOn: trigger !== null });
-  const looks = [LOCK_LOOK, TASK_LOOK, POOL_LOOK, ...(sampler === null ? [] : [HEAP_LOOK])];
+  const looks = [
+    LOCK_LOOK,
+    TASK_LOOK,
+    POOL_LOOK,
+    CONDITION_LOOK,
+    ...(sampler === null ? [] : [HEAP_LOOK]),
+  ];
   const watches = await pythonWatches({ target, runtime, python }, looks);
   return {
     found,
