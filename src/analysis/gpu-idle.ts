@@ -90,10 +90,7 @@ export const gpuIdle: Detector = {
         duration_s: moments.length,
         idle_ratio: share,
       },
-      remedy:
-        thread === null
-          ? 'Look at what stands before the GPU: limits on the batch or on running requests (max_num_seqs), the KV cache, the tokenizer, the network.'
-          : 'The CPU cannot feed it: look at the stacks of that thread; take work off it (more API or tokenizer processes, CUDA graphs, asynchronous scheduling).',
+      remedy: remedyFor(thread),
     } satisfies Omit<Finding, 'id'>;
   },
 };
@@ -168,6 +165,14 @@ function threadOf(attributes: Attributes): Attributes {
 function useText({ name, use, waited }: BusyThread): string {
   const more = waited < WORTH_SAYING ? '' : ` and waits for one ${percentText(waited)} of the time`;
   return `${name} is at ${percentText(use)} of its core${more}`;
+}
+
+function remedyFor(thread: BusyThread | null): string {
+  if (thread === null)
+    return 'Look at what stands before the GPU: limits on the batch or on running requests (max_num_seqs), the KV cache, the tokenizer, the network.';
+  if (thread.waited > thread.use)
+    return 'It waits for a core more than it has one: give it more CPU; look at its cgroup’s limit and at its neighbours.';
+  return 'The CPU cannot feed it: look at the stacks of that thread; take work off it (more API or tokenizer processes, CUDA graphs, asynchronous scheduling).';
 }
 
 function threadEvidence({ name, use, waited }: BusyThread): Evidence {

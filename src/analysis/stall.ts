@@ -1,6 +1,7 @@
 import { processView } from '../core/process-view.ts';
 import { METRIC } from '../core/semconv.ts';
 import { PROBE_SPAN, SERVER_ATTR, SERVER_EVENT, SERVER_METRIC } from '../core/semconv-server.ts';
+import type { Stretch } from '../core/stretches.ts';
 import type { RecordingView, Seconds, Series } from '../core/types.ts';
 import { engineProcesses } from './engine-state.ts';
 import { unwatchedIn } from './unwatched.ts';
@@ -81,7 +82,7 @@ function changes({ at, value }: Series): readonly Seconds[] {
   return moments;
 }
 
-type Watched = (stretch: { readonly from: Seconds; readonly to: Seconds }) => Seconds;
+type Watched = (stretch: Stretch) => Seconds;
 
 /** How long of a stretch trace ran: a machine that stood still is no pause of the server's. */
 function watchedIn(view: RecordingView): Watched {

@@ -1,3 +1,4 @@
+import { type Stretch, union } from '../core/stretches.ts';
 import type { Gap, RecordingView, Seconds } from '../core/types.ts';
 
 /** Stretches in which trace itself did not run (no core for it, a machine that stood still): what happened then, nobody saw. */
@@ -6,9 +7,8 @@ import type { Gap, RecordingView, Seconds } from '../core/types.ts';
 const BEAT = 'process';
 
 /** How much of a stretch trace did not run. */
-export function unwatchedIn(
-  view: RecordingView,
-): (stretch: { readonly from: Seconds; readonly to: Seconds }) => Seconds {
+export function unwatchedIn(view: RecordingView): (stretch: Stretch) => Seconds {
+  // Every process that is watched has its own gap of the same moment.
   const stretches = union(view.gaps.filter(isOurs));
   return ({ from, to }) =>
     stretches.reduce(
@@ -19,15 +19,4 @@ export function unwatchedIn(
 
 function isOurs({ collector, reason }: Gap): boolean {
   return reason === 'suspended' || (collector === BEAT && reason === 'late');
-}
-
-/** Every process that is watched has its own gap of the same moment. */
-function union(gaps: readonly Gap[]): readonly { readonly from: Seconds; readonly to: Seconds }[] {
-  const merged: { from: Seconds; to: Seconds }[] = [];
-  for (const { from, to } of gaps.toSorted((a, b) => a.from - b.from)) {
-    const last = merged.at(-1);
-    if (last !== undefined && from <= last.to) last.to = Math.max(last.to, to);
-    else merged.push({ from, to });
-  }
-  return merged;
 }

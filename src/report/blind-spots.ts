@@ -1,3 +1,4 @@
+import { coveredTime } from '../core/stretches.ts';
 import type { CollectorInfo, Gap, Seconds } from '../core/types.ts';
 import { formatCount, formatRatio, formatSeconds } from './format.ts';
 import { outside } from './layout.ts';
@@ -67,23 +68,25 @@ interface GapGroup {
   readonly longest: Gap;
 }
 
-/** Gaps by collector and reason, the longest total first. */
-export function groupGaps(gaps: readonly Gap[]): GapGroup[] {
-  const groups = new Map<string, GapGroup>();
+/** Gaps by collector and reason, the longest total first. What several processes lacked at the same time is one time. */
+function groupGaps(gaps: readonly Gap[]): GapGroup[] {
+  const groups = new Map<string, [Gap, ...Gap[]]>();
   for (const gap of gaps) {
     const key = `${gap.reason} ${gap.collector}`;
     const group = groups.get(key);
-    const length = gap.to - gap.from;
-    groups.set(key, {
-      collector: gap.collector,
-      reason: gap.reason,
-      count: (group?.count ?? 0) + 1,
-      total: (group?.total ?? 0) + length,
-      longest:
-        group === undefined || length > group.longest.to - group.longest.from ? gap : group.longest,
-    });
+    if (group === undefined) groups.set(key, [gap]);
+    else group.push(gap);
   }
-  return [...groups.values()].sort((a, b) => b.total - a.total);
+  const lengthOf = ({ from, to }: Gap): Seconds => to - from;
+  return [...groups.values()]
+    .map((group) => ({
+      collector: group[0].collector,
+      reason: group[0].reason,
+      count: group.length,
+      total: coveredTime(group),
+      longest: group.reduce((one, other) => (lengthOf(other) > lengthOf(one) ? other : one)),
+    }))
+    .sort((a, b) => b.total - a.total);
 }
 
 function gapText(group: GapGroup, duration: Seconds): string {

@@ -56,6 +56,23 @@ function expectUntouched(target: RunningTarget): void {
 }
 
 describe.concurrent('a run that ends by itself', () => {
+  it('is not valid, and says why, when it got no core for most of it', async (context) => {
+    const target = await startTarget('asyncio', { seconds: 60 });
+    context.onTestFinished(() => target.stop());
+    const path = freshRecording();
+    const run = startCli(['attach', String(target.pid), '-d', '6', '-o', path, '--json']);
+    while (!existsSync(join(path, 'telemetry.jsonl'))) await wait(POLL_MS);
+    await wait(1_000);
+    process.kill(run.pid, 'SIGSTOP');
+    await wait(6_000);
+    process.kill(run.pid, 'SIGCONT');
+    const { code, stderr, stdout } = await run.ended;
+    expect(code).toBe(6);
+    const said = /not valid: the sampler did not get a core for \d+\.\d of \d+\.\d s/;
+    expect(stderr).toMatch(said);
+    expect((JSON.parse(stdout) as { problems: string[] }).problems.join('\n')).toMatch(said);
+  });
+
   it('gives one JSON document by the contract, and show gives the same again', async (context) => {
     const target = await faultyTarget(context);
     const path = freshRecording();

@@ -85,6 +85,16 @@ describe('the terminal report', () => {
     `);
   });
 
+  it('counts the time that several processes were not seen at once as one time', () => {
+    const beside = gaps.map((gap) => ({ ...gap, pid: 4313 }));
+    const both = [...gaps, ...beside];
+    const text = renderTerminal(
+      buildReport(sampleView({ gaps: both }), [], { recording: null }),
+      plain,
+    );
+    expect(text).toContain('event-loop came late 4 times: 90 ms not covered, 0.9 % of the run');
+  });
+
   it('says of silence how much it is worth', () => {
     const report = buildReport(sampleView(), [], { recording: null });
     expect(renderTerminal(report, plain)).toMatchInlineSnapshot(`

@@ -194,6 +194,7 @@ export async function runPlan({ plan, tree }: Watching, context: RunContext): Pr
     dropped: total(({ statistics }) => statistics.dropped),
     unbounded: options.duration === null,
   });
+  if (hasTooFewSamples(watched, end)) screen.problem(unseenProblem(watched));
   const { view, findings, extra } = await sinks.conclude(end);
   const report = buildReport(view, findings, {
     ...extra,
@@ -234,6 +235,10 @@ function runStart(
 /** A sampler that was kept from a core for most of the run has seen too little for its silence to mean anything. */
 function hasTooFewSamples({ from, to, unseen }: Watched, end: RunEnd): boolean {
   return end.samples > 0 && unseen > (to - from) * UNSEEN_LIMIT;
+}
+
+function unseenProblem({ from, to, unseen }: Watched): string {
+  return `not valid: the sampler did not get a core for ${unseen.toFixed(1)} of ${(to - from).toFixed(1)} s, so what was not found may have been there`;
 }
 
 /** What a reader of the recording needs to judge its numbers. */
