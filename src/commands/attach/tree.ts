@@ -71,17 +71,18 @@ export async function openTree(
     readonly options: AttachOptions;
     readonly environment: Environment;
     readonly screen: Pick<AttachScreen, 'announceTouch'>;
-    /** Its listener begins to listen where more than one process may end, or the run is long. */
+    /** Its listener begins to listen where more than one process may end, the run is long, or restarts are followed. */
     readonly shared: Shared;
   },
 ): Promise<ProcessTreeWatch> {
   const { pid } = first.found.target;
-  const { target, subprocesses, maxPause } = options;
+  const { target, subprocesses, maxPause, followRestarts } = options;
   const named = target.by === 'match' && target.all !== true ? [pid] : pidsOf(target);
   const others = named.filter((other) => other !== pid);
   const follows = subprocesses ?? named.some(isServerWithChildren);
   const isLong = options.duration === null || options.duration >= LONG_RUN;
-  if (follows || others.length > 0 || isLong) shared.exits.listen();
+  // Who follows restarts wants to know above all why it ended.
+  if (follows || others.length > 0 || isLong || followRestarts !== null) shared.exits.listen();
   const tree = new ProcessTreeWatch({
     first,
     others,
