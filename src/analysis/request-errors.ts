@@ -55,6 +55,7 @@ const REMEDIES: Readonly<Partial<Record<LoadErrorClass, string>>> = {
   'timeout.connect': 'The host does not answer: check address, port and firewall.',
   tls: 'The certificate or the protocol did not suit: --cacert names its authority, --insecure skips the check.',
   'http.429': 'The server limits what it takes: ask for less, or raise its limit.',
-  'http.4xx': 'The server refuses what is asked: check model, path and API key.',
+  'http.4xx':
+    'The server refuses what is asked: check model, path, API key, and how long prompts and answers are (--isl, --osl).',
   'timeout.total': 'Requests take longer than the limit: --timeout raises it.',
 };

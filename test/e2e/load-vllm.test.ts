@@ -233,6 +233,8 @@ describe('vLLM', () => {
   });
 
   it('is killed in the middle of a run: what was cut and what was refused', async () => {
+    // Its first requests take longer than it has left.
+    await load(server.port, '-n', '4', '-c', '4');
     const running = load(server.port, '-c', '4', '-d', '8s', '--drain', '2s', '--osl', '256');
     await sleep(4_000);
     await server.stop();
