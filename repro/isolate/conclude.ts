@@ -4,6 +4,7 @@ import type { TrialTally } from '../../src/core/verdict.ts';
 import { tallyOf } from '../run/tally.ts';
 import type { ArmTrials } from '../run/rounds.ts';
 import { AS_GIVEN, type Setting } from './setting.ts';
+import { STUB } from './settings.ts';
 
 /** Below this, after Holm's correction for how many comparisons are made, two rates differ. */
 const LEVEL: Ratio = 0.05;
@@ -116,6 +117,8 @@ function sentence(row: Comparison): string | null {
     case 'flag':
       return `With ${what}=${value} ${change}.`;
     case 'upstream':
+      if (value === STUB)
+        return `With ${what} answering at once, as recorded, ${change}${gone ? ': it needs what that does, or the time it takes' : ''}.`;
       return `With ${what} ${value} ${change}.`;
     case 'observed':
       return `Watched ${value} ${change}: what it needs of time is changed by being watched.`;

@@ -33,6 +33,9 @@ export interface Upstream {
   readonly links: readonly { readonly fault: string; readonly address: string }[];
 }
 
+/** In place of a fault: something that answers from a recording. */
+export const STUB = 'stub';
+
 /** In what the settings run. */
 export interface Base {
   readonly parameters: ReproParameters;

@@ -5,16 +5,17 @@ import { usageError } from '../../../core/errors.ts';
 import { EXIT, type ExitCode, exitCodeOfStop } from '../../../core/exit-code.ts';
 import { ownProgram, reproFile } from '../../../platform/standalone.ts';
 import { compare, conclusions } from '../../../../repro/isolate/conclude.ts';
+import { type AnsweringStub, openAnsweringStub } from '../../../../repro/isolate/answering-stub.ts';
 import { FAULTS, type FaultyLink, openFaultyLink } from '../../../../repro/isolate/faulty-link.ts';
-import { settingsOf, type Upstream } from '../../../../repro/isolate/settings.ts';
+import { settingsOf, STUB, type Upstream } from '../../../../repro/isolate/settings.ts';
 import { readParameters } from '../../../../repro/parameters/read.ts';
 import { runRounds } from '../../../../repro/run/rounds.ts';
-import { runTrial } from '../../../../repro/trials/run-trial.ts';
+import { runTrial, type TrialEnvironment } from '../../../../repro/trials/run-trial.ts';
 import type { Setting } from '../../../../repro/isolate/setting.ts';
 import { renderIsolation, renderIsolationPlan } from '../../../report/isolation.ts';
 import { decideSurface, type Surface } from '../../../report/style.ts';
 import { chooseFormat } from '../../attach/options.ts';
-import type { Command, CommandContext } from '../../command-line/command.ts';
+import type { Command, CommandContext, Environment } from '../../command-line/command.ts';
 import { StopSignals } from '../../watching/stop-signals.ts';
 import { parseTrialChoice, trialEnvironment } from '../trial-environment.ts';
 import { isolateCommits } from './commits.ts';
@@ -46,6 +47,7 @@ async function run(context: CommandContext): Promise<ExitCode> {
   signals.listen(() => abort.abort());
   const scratch = await mkdtemp(join(tmpdir(), 'trace-isolate-'));
   const links: FaultyLink[] = [];
+  const stubs: AnsweringStub[] = [];
   try {
     const { language } = parameters;
     const trials = await trialEnvironment(choice, { language, environment, abort: abort.signal });
@@ -59,7 +61,10 @@ async function run(context: CommandContext): Promise<ExitCode> {
       {
         ...options,
         observer: options.observe ? [...ownProgram(), ...OBSERVE] : null,
-        upstreams: await openLinks(options, links),
+        upstreams: [
+          ...(await openLinks(options, links)),
+          ...(await openStubs(options, { environment, trials, opened: stubs })),
+        ],
       },
       { parameters, environment: trials, patched },
     );
@@ -67,10 +72,15 @@ async function run(context: CommandContext): Promise<ExitCode> {
     const code = options.plan
       ? await plan(settings, session, tell)
       : await compareRates(settings, session, tell);
+    const unknown = stubs.reduce((sum, stub) => sum + stub.unknown, 0);
+    if (unknown > 0)
+      environment.stderr.write(
+        `trace: the stub was asked ${unknown} times for what the recording does not hold, and answered 501\n`,
+      );
     return withSignal(code, signals);
   } finally {
     signals.close();
-    await Promise.all(links.map((link) => link.close()));
+    await Promise.all([...links, ...stubs].map((one) => one.close()));
     await rm(scratch, { recursive: true, force: true });
   }
 }
@@ -103,6 +113,37 @@ async function openLinks(
       });
     }
     all.push({ name: variable ?? url, variable, links });
+  }
+  return all;
+}
+
+async function openStubs(
+  { stubs }: IsolateOptions,
+  {
+    environment,
+    trials,
+    opened,
+  }: {
+    readonly environment: Environment;
+    readonly trials: TrialEnvironment;
+    readonly opened: AnsweringStub[];
+  },
+): Promise<readonly Upstream[]> {
+  if (stubs.length === 0) return [];
+  const [{ openRecording }, { recordedAnswers }] = await Promise.all([
+    import('../../../recording/reader.ts'),
+    import('./recorded-answers.ts'),
+  ]);
+  const all: Upstream[] = [];
+  for (const { variable, recording } of stubs) {
+    const view = await openRecording(resolve(environment.cwd, recording));
+    const stub = await openAnsweringStub(recordedAnswers(view, recording));
+    opened.push(stub);
+    const given = trials.env?.[variable] ?? environment.env[variable] ?? '';
+    // The program's own address may end in a path.
+    const path = URL.canParse(given) ? new URL(given).pathname.replace(/\/$/, '') : '';
+    const address = `http://127.0.0.1:${stub.port}${path}`;
+    all.push({ name: variable, variable, links: [{ fault: STUB, address }] });
   }
   return all;
 }

@@ -23,6 +23,8 @@ export interface IsolateOptions {
   readonly mock: readonly { readonly target: string; readonly value: Json }[];
   readonly flags: readonly Flag[];
   readonly upstreams: readonly UpstreamOption[];
+  /** What is upstream, answered for by a recording. */
+  readonly stubs: readonly { readonly variable: string; readonly recording: string }[];
   readonly observe: boolean;
   /** Null: what is asked for is the table. */
   readonly commits: { readonly good: string; readonly bad: string } | null;
@@ -66,11 +68,14 @@ export function parseIsolateOptions(
     mock: texts('mock').map(mockOf),
     flags: texts('flag').map(flagOf),
     upstreams: texts('upstream').map((one) => upstreamOf(one, parameters)),
+    stubs: texts('stub').map(stubOf),
     observe: values['observe'] === true,
   };
   const isNothing =
     !asked.observe &&
-    [asked.serialize, asked.mock, asked.flags, asked.upstreams].every(({ length }) => length === 0);
+    [asked.serialize, asked.mock, asked.flags, asked.upstreams, asked.stubs].every(
+      ({ length }) => length === 0,
+    );
   const list = text('concurrency');
   const commits = text('commits');
   const releases = text('releases');
@@ -145,6 +150,13 @@ function upstreamOf(text: string, { traffic }: ReproParameters): UpstreamOption 
   if (port === undefined || url.hostname === '')
     throw invalidValue('--upstream', text, 'an address with host and port');
   return { variable, url: address, host: url.hostname.replace(/^\[|\]$/g, ''), port };
+}
+
+function stubOf(text: string): { variable: string; recording: string } {
+  const [, variable, recording] = /^([A-Za-z_]\w*)=(.+)$/s.exec(text) ?? [];
+  if (variable === undefined || recording === undefined)
+    throw invalidValue('--stub', text, 'NAME=<recording>');
+  return { variable, recording };
 }
 
 function rangeOf(text: string): { good: string; bad: string } {

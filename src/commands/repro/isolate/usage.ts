@@ -7,6 +7,7 @@ const OPTIONS = {
   mock: { type: 'string', multiple: true },
   flag: { type: 'string', multiple: true },
   upstream: { type: 'string', multiple: true },
+  stub: { type: 'string', multiple: true },
   observe: { type: 'boolean' },
   commits: { type: 'string' },
   releases: { type: 'string' },
@@ -44,6 +45,10 @@ Changes:
                             and truncated. <name>: the environment variable
                             that the program has its address from; without it,
                             what the recorded traffic is sent to
+      --stub <name>=<recording>
+                            answers at once, from a recording of trace proxy
+                            --capture-content, in place of what the environment
+                            variable <name> has the address of
       --observe             being watched by trace run
       --commits <good>..<bad>
                             instead of all these: the commit that brought it,
