@@ -4,7 +4,7 @@ import { readStat } from '../../../src/platform/proc.ts';
 import { openPython, type PythonReader } from '../../python/reader.ts';
 import { RunningTasks } from '../../python/running-tasks.ts';
 import { refuse } from '../../python/locate.ts';
-import { OwnCpuTime } from '../own-thread.ts';
+import { OwnProcessTime } from './own-process.ts';
 import {
   PROFILE_CELL,
   type ProfileBatch,
@@ -39,7 +39,7 @@ export class ProfileLoop {
   readonly #settings: ProfileSettings;
   readonly #rate: RateControl;
   readonly #stacks = new StackInterner();
-  readonly #own = new OwnCpuTime();
+  readonly #own = new OwnProcessTime();
   #processes: ProcessProfile[] = [];
   #runs: number[] = [];
   #threads = 0;

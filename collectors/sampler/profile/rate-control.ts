@@ -9,7 +9,7 @@ const SETTLING_SECONDS = 1;
 /** The new rate aims this far below what is allowed, so that it is not lowered again for noise. */
 const AIM: Ratio = 0.85;
 /** Raised again when the cost falls below this share of what is allowed. */
-const ROOM: Ratio = 0.5;
+const ROOM: Ratio = 0.75;
 /** At most so far in one step: one second may hold a collection of garbage. */
 const LOWER_STEP = 0.25;
 const RAISE_STEP = 1.5;
@@ -52,7 +52,8 @@ export class RateControl {
       if (lowered < this.#rate) this.#loweredFor ??= share;
       this.#rate = lowered;
     } else if (share < this.#maxOverhead * ROOM && this.#rate < this.#asked) {
-      this.#rate = Math.min(this.#asked, this.#rate * RAISE_STEP);
+      const factor = Math.min(RAISE_STEP, (this.#maxOverhead * AIM) / Math.max(share, 1e-9));
+      this.#rate = Math.min(this.#asked, this.#rate * factor);
     }
   }
 }

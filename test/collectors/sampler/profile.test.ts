@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest';
+import { OwnProcessTime } from '../../../collectors/sampler/profile/own-process.ts';
 import { RateControl } from '../../../collectors/sampler/profile/rate-control.ts';
 import { StackInterner } from '../../../collectors/sampler/profile/stack-interner.ts';
 import { CpuProfile } from '../../../collectors/node/cpu-profile.ts';
@@ -31,6 +32,31 @@ describe('the rate of a profile', () => {
     const slow = new RateControl(2, 0.03);
     for (let second = 0; second < 5; second++) slow.note(0.9);
     expect(slow.rate).toBe(2);
+  });
+});
+
+describe('what a profile may cost', () => {
+  it('is not passed again by raising the rate: a second that cost more by chance is made good', () => {
+    const control = new RateControl(100, 0.03);
+    const cost = (): number => 0.01 + control.rate * 0.00015;
+    control.note(0.5);
+    control.note(0.12);
+    const lowered = control.rate;
+    for (let second = 0; second < 20; second++) {
+      control.note(cost());
+      expect(cost()).toBeLessThanOrEqual(0.03);
+    }
+    expect(control.rate).toBeGreaterThan(lowered * 2);
+  });
+
+  it('counts all threads of trace', () => {
+    const own = new OwnProcessTime();
+    own.reset(0);
+    const until = performance.now() + 30;
+    while (performance.now() < until);
+    const { user, system } = process.cpuUsage();
+    expect(own.share(1)).toBeGreaterThan(0);
+    expect(own.share(2)).toBeLessThanOrEqual((user + system) / 1e6 + 1);
   });
 });
 
