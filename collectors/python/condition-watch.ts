@@ -3,6 +3,7 @@ import type { MissedLook } from '../../src/core/missed-look.ts';
 import { SNAPSHOT } from '../../src/core/semconv.ts';
 import type { TaskView } from '../../src/core/tasks.ts';
 import type { Seconds } from '../../src/core/types.ts';
+import { SAMPLING_SHARE } from './look-budget.ts';
 import type { Look, LookContext, Looking, LookMoment, LookTurn } from './python-watch.ts';
 import { attempt } from './task-drafts.ts';
 import type { TaskReader } from './task-reader.ts';
@@ -15,7 +16,7 @@ import type { TaskReader } from './task-reader.ts';
 const EVERY: Seconds = 2;
 const EVERY_LEFT_ON: Seconds = 10;
 /** Of the tasks that wait so many are read, others each time. */
-const SAMPLE = 16;
+const SAMPLE = 8;
 const READINGS = 3;
 const READING_EVERY: Seconds = 0.05;
 const FRAMES = 12;
@@ -54,7 +55,8 @@ class ConditionWatch {
     const { clock, pid, shared, signal } = this.#context;
     if (isLast) return null;
     const pause = shared.isLeftOn ? EVERY_LEFT_ON : EVERY;
-    if ((this.#tasks.count() ?? 0) === 0 || !shared.budget.allows(now)) return pause;
+    if ((this.#tasks.count() ?? 0) === 0 || !shared.budget.allows(now, SAMPLING_SHARE))
+      return pause;
     const first = this.#read();
     let last = first;
     let hasMoved = false;

@@ -7,6 +7,8 @@ import type { Ratio, Seconds } from '../../src/core/types.ts';
 
 /** Of a core, while nothing seems to be wrong. A sixth of the 3 % that watching may cost in all. */
 export const USUAL_SHARE: Ratio = 0.005;
+/** Of a core, up to which looks are taken that only sample: beyond, what is left is for those who follow what stands still. */
+export const SAMPLING_SHARE: Ratio = 0.003;
 /** Of a core, while somebody seems to be stuck: what is told of it then is worth more than the CPU. */
 export const SUSPECT_SHARE: Ratio = 0.015;
 /** CPU seconds that may be taken in advance: the first look compiles our own code, and a run of ten seconds shall have one. */

@@ -1,7 +1,7 @@
 import { awaitedPool, POOL_TASKS, poolLooks } from '../../src/core/pool-look.ts';
 import { SNAPSHOT } from '../../src/core/semconv.ts';
 import type { Seconds } from '../../src/core/types.ts';
-import { SUSPECT_SHARE, USUAL_SHARE } from './look-budget.ts';
+import { SAMPLING_SHARE, SUSPECT_SHARE } from './look-budget.ts';
 import type { Look, LookContext, Looking, LookMoment, LookTurn } from './python-watch.ts';
 import { attempt } from './task-drafts.ts';
 import type { TaskReader } from './task-reader.ts';
@@ -14,7 +14,7 @@ import type { TaskReader } from './task-reader.ts';
 const EVERY: Seconds = 1;
 /** Of a run that is left on. */
 const EVERY_LEFT_ON: Seconds = 5;
-const SAMPLE = 12;
+const SAMPLE = 6;
 /** More tasks than that are not read each second: which of them has a connection is then not known, and nothing is said. */
 const TASKS_LIMIT = 400;
 
@@ -48,7 +48,7 @@ class PoolWatch {
     const { clock, pid, shared } = this.#context;
     const pause = shared.isLeftOn && this.#stuck.size === 0 ? EVERY_LEFT_ON : EVERY;
     if (isLast) return null;
-    const share = this.#stuck.size > 0 ? SUSPECT_SHARE : USUAL_SHARE;
+    const share = this.#stuck.size > 0 ? SUSPECT_SHARE : SAMPLING_SHARE;
     if ((this.#tasks.count() ?? 0) < POOL_TASKS || !shared.budget.allows(now, share)) return pause;
     const looks = shared.budget.spend(() => attempt(() => this.#look(pid))) ?? [];
     const stuck = new Set(looks.filter(({ users }) => users === 0).map(({ pool }) => pool.id));
