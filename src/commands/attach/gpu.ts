@@ -105,7 +105,8 @@ function unavailable(reason: string, remedy: string | null): BesideGpus {
   return { ...NONE, infos: [{ name: NAME, available: false, reason, remedy }] };
 }
 
-function findSmi({ env }: Pick<Environment, 'env'>): string | null {
+/** nvidia-smi, also where it is not on PATH; null where there is none. */
+export function findSmi({ env }: Pick<Environment, 'env'>): string | null {
   return (
     findProgram('nvidia-smi', env['PATH']) ??
     PLACES.map((folder) => `${folder}/nvidia-smi`).find((file) => existsSync(file)) ??
