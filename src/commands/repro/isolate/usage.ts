@@ -47,7 +47,7 @@ Changes:
                             what the recorded traffic is sent to
       --stub <name>=<recording>
                             answers at once, from a recording of trace proxy
-                            --capture-content, in place of what the environment
+                            with its contents, in place of what the environment
                             variable <name> has the address of
       --observe             being watched by trace run
       --commits <good>..<bad>
