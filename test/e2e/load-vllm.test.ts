@@ -233,10 +233,11 @@ describe('vLLM', () => {
   });
 
   it('is killed in the middle of a run: what was cut and what was refused', async () => {
-    // Its first requests take longer than it has left.
-    await load(server.port, '-n', '4', '-c', '4');
-    const running = load(server.port, '-c', '4', '-d', '8s', '--drain', '2s', '--osl', '256');
-    await sleep(4_000);
+    const answered = (): Promise<number> => metric(server.port, 'vllm:request_success_total');
+    const before = await answered();
+    const running = load(server.port, '-c', '4', '-d', '30s', '--drain', '2s', '--osl', '64');
+    // The warm-up, and a round of the four.
+    while ((await answered()) < before + 6) await sleep(100);
     await server.stop();
     const { run: ended, report, log } = await running;
     expect(ended.code).not.toBe(0);
