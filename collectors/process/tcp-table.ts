@@ -59,11 +59,11 @@ export function readTcpSockets(pid: number): TcpTable {
 export function unixSockets(pid: number): ReadonlySet<number> {
   const inodes = new Set<number>();
   // `0000000000000000: 00000002 00000000 00010000 0001 01 4711 /run/name`
-  for (const line of readBounded(`/proc/${pid}/net/unix`)?.text?.split('\n').slice(1) ?? []) {
+  const read = readRows(`/proc/${pid}/net/unix`, (line) => {
     const inode = Number(line.trim().split(/\s+/, 7)[6]);
     if (inode > 0) inodes.add(inode);
-  }
-  return inodes;
+  });
+  return read === 'read' ? inodes : new Set();
 }
 
 /** Null where that may not be asked. */
@@ -76,19 +76,21 @@ function namespaceOf(pid: number): string | null {
 }
 
 function readTables(pid: number): TcpTable {
-  const tables: string[] = [];
+  const rows: Row[] = [];
   for (const name of ['tcp', 'tcp6']) {
-    const table = readBounded(`/proc/${pid}/net/${name}`);
+    const read = readRows(`/proc/${pid}/net/${name}`, (line) => rows.push(...parseRow(line)));
     // A kernel without IPv6 has no tcp6.
-    if (table === null && name === 'tcp6') continue;
-    if (table === null || table.text === null) return null;
-    tables.push(table.text);
+    if (read === null && name === 'tcp6') continue;
+    if (read !== 'read') return null;
   }
-  return parseTcpTables(tables);
+  return socketsOf(rows);
 }
 
-/** Null when it cannot be read; `text` is null when it is too large. */
-function readBounded(path: string): { readonly text: string | null } | null {
+/**
+ * Hands over the rows below a table's heading, one by one: as one text of more than 128 KiB, once a second, they would lie in V8's space for large
+ * objects until it is full (20 MiB in a minute and a half). Null when it cannot be read; what was too large is not whole.
+ */
+function readRows(path: string, take: (row: string) => void): 'read' | 'too large' | null {
   let fd: number;
   try {
     fd = openSync(path, 'r');
@@ -96,13 +98,20 @@ function readBounded(path: string): { readonly text: string | null } | null {
     return null;
   }
   try {
-    let text = '';
-    while (text.length <= LARGEST_TABLE) {
+    let rest = '';
+    let isHeading = true;
+    for (let size = 0; size <= LARGEST_TABLE;) {
       const length = readSync(fd, chunk, 0, chunk.length, null);
-      if (length === 0) return { text };
-      text += chunk.toString('latin1', 0, length);
+      const lines = (rest + chunk.toString('latin1', 0, length)).split('\n');
+      if (length > 0) rest = lines.pop() ?? '';
+      for (const line of lines) {
+        if (!isHeading) take(line);
+        isHeading = false;
+      }
+      if (length === 0) return 'read';
+      size += length;
     }
-    return { text: null };
+    return 'too large';
   } catch {
     return null;
   } finally {
@@ -119,7 +128,10 @@ interface Row {
 
 /** Rows as Linux prints them; those that make no sense are left out. */
 export function parseTcpTables(tables: readonly string[]): ReadonlyMap<number, TcpSocket> {
-  const rows = tables.flatMap((table) => table.split('\n').slice(1).flatMap(parseRow));
+  return socketsOf(tables.flatMap((table) => table.split('\n').slice(1).flatMap(parseRow)));
+}
+
+function socketsOf(rows: readonly Row[]): ReadonlyMap<number, TcpSocket> {
   const served = new Set(
     rows.filter(({ state }) => state === LISTEN).map(({ localPort }) => localPort),
   );
