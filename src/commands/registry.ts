@@ -90,6 +90,61 @@ const SESSION_VERBS: readonly Verb[] = [
     usage: async () => (await import('./session/focus.ts')).sessionFocusUsage,
     command: async () => (await import('./session/focus.ts')).sessionFocusCommand,
   },
+  {
+    name: 'reproduce',
+    usage: async () => (await import('./session/reproduce.ts')).sessionReproduceUsage,
+    command: async () => (await import('./session/reproduce.ts')).sessionReproduceCommand,
+  },
+  {
+    name: 'tdd',
+    usage: async () => (await import('./session/tdd.ts')).sessionTddUsage,
+    command: async () => (await import('./session/tdd.ts')).sessionTddCommand,
+  },
+  {
+    name: 'diagnose',
+    usage: async () => (await import('./session/diagnose.ts')).sessionDiagnoseUsage,
+    command: async () => (await import('./session/diagnose.ts')).sessionDiagnoseCommand,
+  },
+  {
+    name: 'approve',
+    usage: async () => (await import('./session/approve.ts')).sessionApproveUsage,
+    command: async () => (await import('./session/approve.ts')).sessionApproveCommand,
+  },
+  {
+    name: 'reject',
+    usage: async () => (await import('./session/approve.ts')).sessionRejectUsage,
+    command: async () => (await import('./session/approve.ts')).sessionRejectCommand,
+  },
+  {
+    name: 'attempt',
+    usage: async () => (await import('./session/attempt.ts')).sessionAttemptUsage,
+    command: async () => (await import('./session/attempt.ts')).sessionAttemptCommand,
+  },
+  {
+    name: 'resolve',
+    usage: async () => (await import('./session/resolve.ts')).sessionResolveUsage,
+    command: async () => (await import('./session/resolve.ts')).sessionResolveCommand,
+  },
+  {
+    name: 'abandon',
+    usage: async () => (await import('./session/end.ts')).sessionAbandonUsage,
+    command: async () => (await import('./session/end.ts')).sessionAbandonCommand,
+  },
+  {
+    name: 'reopen',
+    usage: async () => (await import('./session/end.ts')).sessionReopenUsage,
+    command: async () => (await import('./session/end.ts')).sessionReopenCommand,
+  },
+  {
+    name: 'brief',
+    usage: async () => (await import('./session/brief.ts')).sessionBriefUsage,
+    command: async () => (await import('./session/brief.ts')).sessionBriefCommand,
+  },
+  {
+    name: 'report',
+    usage: async () => (await import('./session/report.ts')).sessionReportUsage,
+    command: async () => (await import('./session/report.ts')).sessionReportCommand,
+  },
 ];
 
 /** Every verb, in the order of `trace --help`. */

@@ -82,6 +82,10 @@ export interface Session {
   readonly updated: string;
   readonly focus: Focus;
   readonly symptoms: Fields;
+  /** The command that shows the fault, and what it said. */
+  readonly reproduction: Fields;
+  /** The test that has to fail before a fix: `test_file`, `test_name`, `status` (`red`, `green`), `failure_output`. */
+  readonly tdd: Fields;
   readonly hypotheses: readonly SessionHypothesis[];
   readonly eliminated: readonly Fields[];
   readonly evidence: readonly SessionEvidence[];

@@ -9,7 +9,7 @@ import {
   opaqueLines,
   type Range,
 } from './fields.ts';
-import { decodeValue, encodeScalar, encodeValue } from './value.ts';
+import { decodeValue, encodeScalar, encodeValue, type Form } from './value.ts';
 
 /**
  * A session's Markdown file, read and written without losing a byte: what is set or added changes its own lines, everything else stays as the person left
@@ -24,14 +24,6 @@ interface Section extends Range {
 
 /** Sections by key (`current_focus`), in order, with the keys of their fields. */
 export type Shape = Readonly<Record<string, readonly string[]>>;
-
-/** How a value is written. */
-export interface Written {
-  /** Somebody else's text: it goes between the markers for data. */
-  readonly outside?: boolean;
-  /** A list that `encodeList` made: it stands there as it is. */
-  readonly list?: boolean;
-}
 
 const HEADING = /^(#{1,6})[ \t]+(.*?)[ \t]*#*[ \t]*$/;
 
@@ -103,8 +95,20 @@ export class SessionDocument {
     return Object.fromEntries(pairs.toReversed());
   }
 
+  /** Fields that stand below the name of one. */
+  nested(section: string, key: string): Fields {
+    const lines = this.field(section, key).split('\n');
+    const fields = fieldsIn(lines, { from: 0, to: lines.length }, new Set());
+    return Object.fromEntries(
+      fields.map(({ key: name, rest, from, to }) => [
+        name,
+        decodeValue(rest, lines.slice(from + 1, to)),
+      ]),
+    );
+  }
+
   /** Sets a field, which is added where it was not there, and so is its section. */
-  setField(section: string, key: string, value: string, written: Written = {}): void {
+  setField(section: string, key: string, value: string, written: Form = {}): void {
     const field = this.#fieldsOf(section).find((one) => one.key === key);
     if (field !== undefined) {
       this.#replace(field, value, written);
@@ -121,7 +125,7 @@ export class SessionDocument {
   }
 
   /** Adds an entry behind the others; fields that are empty are left out. */
-  append(section: string, entry: Fields, written: Readonly<Record<string, Written>> = {}): void {
+  append(section: string, entry: Fields, written: Readonly<Record<string, Form>> = {}): void {
     const lines = Object.entries(entry)
       .filter(([, value]) => value !== '')
       .flatMap(([key, value]) => encodeValue(key, value, written[key]))
@@ -147,7 +151,7 @@ export class SessionDocument {
     );
   }
 
-  #replace(field: Field, value: string, written: Written): void {
+  #replace(field: Field, value: string, written: Form): void {
     const [first = '', ...below] = encodeValue('', value, written);
     const indent = ' '.repeat(/^\s*[-*]\s/.test(field.prefix) ? field.column + 2 : field.column);
     const lines = [

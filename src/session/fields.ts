@@ -1,4 +1,4 @@
-import { closesData, opensData } from './data-block.ts';
+import { closesData, opensData } from '../core/data-block.ts';
 
 /** Where the fields and entries of a section stand, by line; nothing is changed here. */
 

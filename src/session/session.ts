@@ -37,6 +37,8 @@ export function sessionOf(slug: string, document: SessionDocument): Session {
       nextAction: focus['next_action'] ?? '',
     },
     symptoms: document.fields('symptoms'),
+    reproduction: document.fields('reproduction'),
+    tdd: document.nested('current_focus', 'tdd_checkpoint'),
     hypotheses: document.entries('hypotheses').map(hypothesisOf),
     eliminated: document.entries('eliminated'),
     evidence: document.entries('evidence').map(evidenceOf),

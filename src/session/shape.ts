@@ -23,6 +23,7 @@ export const SHAPE: Shape = {
     'logs',
   ],
   environment: [],
+  reproduction: ['command', 'runs', 'seen_failing', 'output', 'no_repro'],
   hypotheses: [],
   eliminated: [],
   evidence: [],
@@ -30,13 +31,16 @@ export const SHAPE: Shape = {
   diagnosis: [
     'symptom',
     'root_cause',
+    'places',
     'why_this_happens',
     'proposed_fix',
+    'files',
     'what_this_fix_will_change',
     'what_this_fix_will_not_fix',
     'hash',
     'approved_by',
     'approved_at',
+    'approved_commit',
   ],
   resolution: [
     'root_cause',
@@ -45,6 +49,7 @@ export const SHAPE: Shape = {
     'files_changed',
     'abandoned_because',
     'specialist_hint',
+    'confirmed_by',
   ],
 };
 

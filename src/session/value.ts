@@ -1,4 +1,5 @@
-import { dataBlock, fromDataBlock } from './data-block.ts';
+import type { Fields } from '../core/session.ts';
+import { dataBlock, fromDataBlock } from '../core/data-block.ts';
 
 /**
  * One value of a session's file, as its lines have it: what follows the colon, and the lines below that belong to it. The forms are YAML's as far as people
@@ -42,15 +43,34 @@ function scalar(text: string): string {
   return PLACEHOLDER.test(text) ? '' : text;
 }
 
+/** How a value is written. */
+export interface Form {
+  /** Somebody else's text: it goes between the markers for data. */
+  readonly outside?: boolean;
+  /** A list that {@link encodeList} made: it stands there as it is. */
+  readonly list?: boolean;
+  /** Fields that {@link encodeFields} made: they stand below their name. */
+  readonly nested?: boolean;
+}
+
+/** Fields as lines of their own; those that are empty are left out. */
+export function encodeFields(fields: Fields): string {
+  return Object.entries(fields)
+    .filter(([, value]) => value !== '')
+    .flatMap(([key, value]) => encodeValue(key, value))
+    .join('\n');
+}
+
 /**
  * A value as the lines of `key`: the first begins with it, those below are indented. `outside` marks text that somebody else wrote.
  */
 export function encodeValue(
   key: string,
   value: string,
-  { outside = false, list = false }: { readonly outside?: boolean; readonly list?: boolean } = {},
+  { outside = false, list = false, nested = false }: Form = {},
 ): readonly string[] {
   if (list) return [`${key}: ${value}`];
+  if (nested && value !== '') return [`${key}:`, ...indented(value.split('\n'))];
   if (value === '') return [`${key}:`];
   if (outside) return [`${key}: |`, ...indented(dataBlock(value))];
   if (isBlock(value)) return [`${key}: |`, ...indented(value.split('\n'))];

@@ -25,6 +25,17 @@ Verbs:
   evidence     What was looked at, and what it showed
   hypothesis   Rival explanations, and which are left
   focus        What is tested now
+  reproduce    See the fault happen
+  tdd          A test that fails while the fault is there
+  diagnose     Present the cause, before anything is changed
+  approve      Let the proposed fix be made
+  reject       The diagnosis is not it
+  attempt      What was changed, and whether it helped
+  resolve      The fault is gone, and stays gone
+  abandon      Give it up, and say why
+  reopen       Go on with one that was closed
+  brief        The block with which an agent is started
+  report       What was found out, for whoever was not there
 
 Each has its own help: trace session start --help.
 

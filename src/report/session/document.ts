@@ -51,6 +51,8 @@ export function sessionDocument({
       next_action: focus.nextAction,
     },
     symptoms: session.symptoms,
+    reproduction: session.reproduction,
+    tdd: session.tdd,
     hypotheses,
     eliminated: session.eliminated,
     evidence,

@@ -1,0 +1,156 @@
+import type { ExitCode } from '../../core/exit-code.ts';
+import { usageError } from '../../core/errors.ts';
+import { renderDiagnosis } from '../../report/session/diagnosis.ts';
+import { renderSessionJson, sessionDocument } from '../../report/session/document.ts';
+import { EXIT } from '../../core/exit-code.ts';
+import { missingForDiagnosis } from '../../session/gates.ts';
+import { parsePlace, problemOfPlace, quotedPlace } from '../../session/place.ts';
+import { specialistOf } from '../../session/specialist.ts';
+import { encodeList } from '../../session/value.ts';
+import type { Command, CommandContext, OptionValues, Usage } from '../command-line/command.ts';
+import { toolVersion } from '../version.ts';
+import {
+  gateError,
+  openSession,
+  SESSION_HELP,
+  SESSION_OPTIONS,
+  surfaceOf,
+  textOf,
+} from './opening.ts';
+
+const help = `trace session diagnose - present the cause, before anything is changed
+
+Usage:
+  trace session diagnose --root-cause <text> --place <file:line=quote> ...
+
+Presents what is wrong, where, why, and what the fix will change and will not,
+for a person to approve. It needs three hypotheses, one of them confirmed with
+evidence and a rival eliminated, and places that exist: the file is there, the
+line within it, and the quoted text stands in it.
+
+Options:
+      --symptom <text>       what is seen (default: the session's)
+      --root-cause <text>    what is wrong, with values
+      --place <file:line>    where; file:line=quote checks what stands there;
+                             repeatable
+      --why <text>           why this makes the symptom
+      --fix <text>           what is to be changed
+      --file <path>          a file that the fix changes; repeatable
+      --changes <text>       what the fix will change
+      --not-fixed <text>     what it will not fix
+${SESSION_HELP}
+Exit codes:
+  0    presented
+  1    refused: what is missing is named
+  2    wrong usage
+  3    no such session
+  70   a bug in trace
+
+Examples:
+  trace session diagnose --root-cause 'the balance is read before the await' \\
+      --place 'account.py:37=balance = self.balance' --why 'two calls read it' \\
+      --fix 'lock around both' --file account.py --changes 'calls queue' \\
+      --not-fixed 'several processes'
+
+More: docs/session.md
+`;
+
+/** `trace session diagnose` as its help shows it. */
+export const sessionDiagnoseUsage: Usage = {
+  name: 'session diagnose',
+  summary: 'Present the cause, before anything is changed',
+  help,
+  options: {
+    ...SESSION_OPTIONS,
+    symptom: { type: 'string' },
+    'root-cause': { type: 'string' },
+    place: { type: 'string', multiple: true },
+    why: { type: 'string' },
+    fix: { type: 'string' },
+    file: { type: 'string', multiple: true },
+    changes: { type: 'string' },
+    'not-fixed': { type: 'string' },
+  },
+  completes: { argument: [], values: { dir: 'folder', file: 'file', place: 'file' } },
+};
+
+/** `trace session diagnose`. */
+export const sessionDiagnoseCommand: Command = { ...sessionDiagnoseUsage, run };
+
+/** What each field is given by, and whether a session that wants no fix has it. */
+const TEXTS = [
+  { key: 'root_cause', flag: 'root-cause', isOfFix: false },
+  { key: 'why_this_happens', flag: 'why', isOfFix: false },
+  { key: 'proposed_fix', flag: 'fix', isOfFix: true },
+  { key: 'what_this_fix_will_change', flag: 'changes', isOfFix: true },
+  { key: 'what_this_fix_will_not_fix', flag: 'not-fixed', isOfFix: true },
+] as const;
+
+async function run(context: CommandContext): Promise<ExitCode> {
+  const { values, environment } = context;
+  const { cwd } = environment;
+  const opened = openSession(context);
+  const { store, file } = opened;
+  await store.update(file, (document, session) => {
+    const isOfCauseAlone = session.goal === 'find_root_cause_only';
+    const missing = [...missingForDiagnosis(session)];
+    const texts = TEXTS.filter(({ isOfFix }) => !isOfFix || !isOfCauseAlone);
+    for (const { key, flag } of texts)
+      if ((textOf(values, flag) ?? session.diagnosis[key] ?? '') === '') missing.push(`--${flag}`);
+    const places = manyOf(values, 'place');
+    const there = (places.length === 0 ? (session.diagnosis['places'] ?? '') : '').trim();
+    if (places.length === 0 && there === '') missing.push("--place 'file:line=quote'");
+    const parsed = places.map((text) => {
+      const place = parsePlace(text);
+      if (place === null)
+        throw usageError(`${text} is no place`, "--place 'account.py:37=balance = self.balance'");
+      return place;
+    });
+    missing.push(...parsed.flatMap((place) => problemOfPlace(place, cwd) ?? []));
+    const files = manyOf(values, 'file');
+    if (!isOfCauseAlone && files.length === 0 && (session.diagnosis['files'] ?? '') === '')
+      missing.push('--file, the files that the fix changes');
+    if (missing.length > 0) throw gateError('no diagnosis yet', missing);
+    const set = (key: string, value: string): void => document.setField('diagnosis', key, value);
+    set(
+      'symptom',
+      textOf(values, 'symptom') ?? session.diagnosis['symptom'] ?? session.symptoms['actual'] ?? '',
+    );
+    for (const { key, flag } of texts) {
+      const value = textOf(values, flag);
+      if (value !== null) set(key, value);
+    }
+    if (parsed.length > 0) {
+      const quoted = encodeList(parsed.map((place) => quotedPlace(place, cwd)));
+      document.setField('diagnosis', 'places', quoted, { list: true });
+    }
+    if (files.length > 0)
+      document.setField('diagnosis', 'files', encodeList(files), { list: true });
+    for (const key of ['hash', 'approved_by', 'approved_at', 'approved_commit']) set(key, '');
+    document.setField(
+      'resolution',
+      'root_cause',
+      textOf(values, 'root-cause') ?? session.diagnosis['root_cause'] ?? '',
+    );
+    document.setField(
+      'resolution',
+      'specialist_hint',
+      specialistOf({ ...session, diagnosis: document.fields('diagnosis') }),
+    );
+    document.setProperty('status', 'diagnosed');
+  });
+  const session = store.read(file);
+  environment.stdout.write(
+    values['json'] === true
+      ? renderSessionJson('diagnose', toolVersion(), {
+          session: sessionDocument({ session, path: file.path, isResolved: false }),
+        })
+      : renderDiagnosis(session, surfaceOf(context)),
+  );
+  return EXIT.ok;
+}
+
+function manyOf(values: OptionValues, name: string): readonly string[] {
+  const value = values[name];
+  return Array.isArray(value) ? value.map(String) : [];
+}

@@ -1,0 +1,36 @@
+import { readFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+
+/** GSD's own settings, of which one matters here: `workflow.tdd_mode` in `.planning/config.json`. */
+
+const SIZE_LIMIT = 1024 * 1024;
+
+/** What the project asks for, and what it probably meant and does not count. */
+export interface Planning {
+  readonly isTddMode: boolean;
+  readonly remark: string | null;
+}
+
+/** Of the project whose sessions lie in `folder` (`…/.planning/debug`). Without a readable file nothing is asked for. */
+export function readPlanning(folder: string): Planning {
+  const path = join(dirname(folder), 'config.json');
+  let value: unknown;
+  try {
+    const text = readFileSync(path, 'utf8');
+    value = text.length > SIZE_LIMIT ? null : JSON.parse(text);
+  } catch {
+    return { isTddMode: false, remark: null };
+  }
+  const mode = property(property(value, 'workflow'), 'tdd_mode');
+  const isIgnored = property(value, 'tdd_mode') !== undefined && mode === undefined;
+  return {
+    isTddMode: mode === true || mode === 'true',
+    remark: isIgnored ? `tdd_mode at the top of ${path} is ignored: it is workflow.tdd_mode` : null,
+  };
+}
+
+function property(value: unknown, name: string): unknown {
+  return typeof value === 'object' && value !== null && Object.hasOwn(value, name)
+    ? (value as Readonly<Record<string, unknown>>)[name]
+    : undefined;
+}
