@@ -14,6 +14,8 @@ export interface Beginning {
   readonly now: Date;
   /** Of what is wrong, as far as it is known. */
   readonly symptoms: Fields;
+  /** Of the machine that it begins on. */
+  readonly environment?: Fields;
   /** Whether the symptoms are somebody else's words. */
   readonly outside: boolean;
 }
@@ -44,7 +46,14 @@ const NEW_FILE = `## Current Focus
 const FIRST_SYMPTOMS = ['expected', 'actual', 'errors', 'reproduction', 'started'];
 
 /** The text of the file. */
-export function newSession({ trigger, goal, now, symptoms, outside }: Beginning): string {
+export function newSession({
+  trigger,
+  goal,
+  now,
+  symptoms,
+  environment = {},
+  outside,
+}: Beginning): string {
   const document = new SessionDocument(NEW_FILE, SHAPE);
   document.setProperty('status', hasSymptoms(symptoms) ? 'investigating' : 'gathering');
   document.setProperty('trigger', trigger);
@@ -57,6 +66,8 @@ export function newSession({ trigger, goal, now, symptoms, outside }: Beginning)
   document.setField('current_focus', 'next_action', FIRST_ACTION);
   const keys = [...new Set([...FIRST_SYMPTOMS, ...Object.keys(symptoms)])];
   for (const key of keys) document.setField('symptoms', key, symptoms[key] ?? '', { outside });
+  for (const [key, value] of Object.entries(environment))
+    document.setField('environment', key, value);
   for (const key of ['root_cause', 'fix', 'verification']) document.setField('resolution', key, '');
   document.setField('resolution', 'files_changed', encodeList([]), { list: true });
   return document.toString();

@@ -8,18 +8,31 @@ export interface FakeEnvironment extends Environment {
 }
 
 export function fakeEnvironment(
-  options: { cwd?: string; env?: Readonly<Record<string, string>> } = {},
+  options: {
+    cwd?: string;
+    env?: Readonly<Record<string, string>>;
+    /** What is piped in. */
+    stdin?: string;
+    /** What a person types, who sits at a terminal then. */
+    typed?: readonly string[];
+  } = {},
 ): FakeEnvironment {
   const written = { out: '', err: '' };
   const listeners = new Set<(signal: StopSignal) => void>();
   const output = (to: 'out' | 'err') => ({
-    isTTY: false,
+    isTTY: options.typed !== undefined,
     columns: undefined,
     write: (text: string) => {
       written[to] += text;
     },
   });
+  const typed = [...(options.typed ?? [])];
   return {
+    stdin: {
+      isTTY: options.typed !== undefined,
+      text: (limit) => Promise.resolve((options.stdin ?? '').slice(0, limit)),
+      lines: () => ({ next: () => Promise.resolve(typed.shift() ?? null), close: () => {} }),
+    },
     stdout: output('out'),
     stderr: output('err'),
     env: options.env ?? {},

@@ -9,11 +9,27 @@ export interface TextOutput {
   write(text: string): void;
 }
 
+/** Where text comes from: a pipe, a file, or a person. */
+export interface TextInput {
+  readonly isTTY: boolean;
+  /** Everything to its end; what is beyond `limit` characters is not read. */
+  text(limit: number): Promise<string>;
+  /** Line by line, as a person types them. Whoever opens it closes it. */
+  lines(): LineInput;
+}
+
+export interface LineInput {
+  /** Without its end; null when there are no more. */
+  next(): Promise<string | null>;
+  close(): void;
+}
+
 /** The signals that end a run; SIGHUP (terminal closed) ends it as SIGTERM does. */
 export type StopSignal = 'SIGINT' | 'SIGTERM';
 
 /** Everything a command may know of the process it runs in, so that tests can give it another one. */
 export interface Environment {
+  readonly stdin: TextInput;
   readonly stdout: TextOutput;
   readonly stderr: TextOutput;
   readonly env: Readonly<Record<string, string | undefined>>;

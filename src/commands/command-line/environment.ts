@@ -1,14 +1,47 @@
 import { EXIT } from '../../core/exit-code.ts';
-import type { Environment, StopSignal, TextOutput } from './command.ts';
+import { createInterface } from 'node:readline';
+import type { Environment, LineInput, StopSignal, TextInput, TextOutput } from './command.ts';
 
 /** The environment of this very process. */
 export function processEnvironment(): Environment {
   return {
+    stdin: textInput(),
     stdout: textOutput(process.stdout),
     stderr: textOutput(process.stderr),
     env: process.env,
     cwd: process.cwd(),
     onStop: onStopSignal,
+  };
+}
+
+/** Looks at stdin when it is asked for, and not before: opening it holds the process. */
+function textInput(): TextInput {
+  return {
+    get isTTY() {
+      return process.stdin.isTTY === true;
+    },
+    async text(limit) {
+      let text = '';
+      process.stdin.setEncoding('utf8');
+      for await (const part of process.stdin) {
+        text += String(part);
+        if (text.length >= limit) break;
+      }
+      return text.slice(0, limit);
+    },
+    lines: linesOfStdin,
+  };
+}
+
+function linesOfStdin(): LineInput {
+  const reader = createInterface({ input: process.stdin });
+  const lines = reader[Symbol.asyncIterator]();
+  return {
+    async next() {
+      const { value, done } = await lines.next();
+      return done === true ? null : value;
+    },
+    close: () => reader.close(),
   };
 }
 

@@ -1,39 +1,63 @@
 import { usageError } from '../../core/errors.ts';
 import type { ExitCode } from '../../core/exit-code.ts';
+import type { Fields } from '../../core/session.ts';
 import { newSession } from '../../session/new-session.ts';
 import type { Command, CommandContext, Usage } from '../command-line/command.ts';
+import {
+  askForMissing,
+  chooseAtTerminal,
+  type Interview,
+  interviewAt,
+  isAtTerminal,
+} from './interview.ts';
 import { answer, SESSION_OPTIONS, storeOf, textOf } from './opening.ts';
+import { type Source, sourceOf } from './source.ts';
 import { SYMPTOM_HELP, SYMPTOM_OPTIONS, symptomsOf } from './symptom-options.ts';
 
 const help = `trace session start - begin a debugging session
 
 Usage:
-  trace session start <description> [options]
+  trace session start [<description>|<file>|-] [options]
 
 Writes a Markdown file, .planning/debug/<slug>.md, that holds what is known of a
 fault: symptoms, hypotheses, evidence, what was ruled out, what was tried. It is
 yours to edit; trace reads it and changes only the lines it has to. Until it
 knows what happens (--actual or --errors) the session is gathering.
 
+A report that is piped (-), in a file, an issue or a ticket is read: title, what
+is expected and what happens, errors, reproduction, versions, logs, when it
+began. What it does not say is asked for on a terminal, and left blank
+otherwise. Without a report a terminal shows the open sessions and asks.
+
+The machine is described in the file: GPUs, kernel, Python with its packages,
+git. Nothing is imported for it, and no variable of the environment shown.
+
 Options:
-      --title <text>      what the file is named after (default: the
-                          description's first line)
+      --title <text>      what the file is named after (default: the report's
+                          title, or its first line)
+      --github <url>      an issue: with GITHUB_TOKEN, else by gh, else as
+                          anybody sees it
+      --linear <ticket>   DYN-123: with LINEAR_API_KEY
 ${SYMPTOM_HELP}      --diagnose          the root cause is wanted, and no fix
+      --no-environment    do not describe this machine
       --dir <folder>      where sessions are (default .planning/debug, here or
                           in the nearest folder above that has one)
       --json              one document on stdout
-  -q, --quiet             nothing on stderr but errors
+  -q, --quiet             nothing on stderr but errors, and no questions
   -v, --verbose           errors with their code and cause
       --no-color          no colour
 
 Exit codes:
   0    begun
   2    wrong usage, or the file cannot be written
+  3    the issue or ticket could not be had
   70   a bug in trace
 
 Examples:
   trace session start 'requests hang after a retry'
   trace session start '409 on retry' --actual '1 in 100 gets a 409' --diagnose
+  pbpaste | trace session start -
+  trace session start --github https://github.com/o/r/issues/1
 
 More: docs/session.md says what the file holds and which gates there are.
 `;
@@ -49,32 +73,68 @@ export const sessionStartUsage: Usage = {
     ...options,
     ...SYMPTOM_OPTIONS,
     title: { type: 'string' },
+    github: { type: 'string' },
+    linear: { type: 'string' },
     diagnose: { type: 'boolean' },
+    'no-environment': { type: 'boolean' },
   },
-  completes: { argument: 'text', values: { dir: 'folder', frequency: ['always', 'intermittent'] } },
+  completes: { argument: 'file', values: { dir: 'folder', frequency: ['always', 'intermittent'] } },
 };
 
 /** `trace session start`: a new file. */
 export const sessionStartCommand: Command = { ...sessionStartUsage, run };
 
 async function run(context: CommandContext): Promise<ExitCode> {
-  const { values, positionals } = context;
-  const description = positionals.join(' ').trim();
-  if (description === '')
+  const interview = isAtTerminal(context) ? interviewAt(context.environment) : null;
+  try {
+    return await startWith(context, interview);
+  } finally {
+    interview?.close();
+  }
+}
+
+async function startWith(context: CommandContext, interview: Interview | null): Promise<ExitCode> {
+  const named = await sourceOf(context);
+  if (named !== null) return begin(context, named, interview);
+  const chosen = interview === null ? null : await chooseAtTerminal(context, interview);
+  if (chosen === null)
     throw usageError(
       'what is wrong?',
       "For example: trace session start 'requests hang after a retry'",
     );
+  return chosen.kind === 'resume' ? chosen.goOn() : begin(context, chosen.source, interview);
+}
+
+async function begin(
+  context: CommandContext,
+  source: Source,
+  interview: Interview | null,
+): Promise<ExitCode> {
+  const { values, environment } = context;
+  const given = { ...source.symptoms, ...symptomsOf(values) };
+  const typed = interview === null ? {} : await askForMissing(interview, given);
   const now = new Date();
   const store = storeOf(context);
   const text = newSession({
-    trigger: description,
+    trigger: source.trigger,
     goal: values['diagnose'] === true ? 'find_root_cause_only' : 'find_and_fix',
     now,
-    symptoms: symptomsOf(values),
-    outside: false,
+    symptoms: { ...given, ...typed },
+    environment: values['no-environment'] === true ? {} : await surroundings(context),
+    outside: source.outside,
   });
-  const title = textOf(values, 'title') ?? description.split('\n')[0] ?? '';
+  const title = textOf(values, 'title') ?? source.title ?? source.trigger.split('\n')[0] ?? '';
   const file = store.create(title, text, now);
+  if (values['quiet'] !== true)
+    for (const note of source.notes) environment.stderr.write(`trace: ${note}\n`);
   return answer(context, 'start', { store, file }, [`begun: ${file.slug}`, file.path]);
+}
+
+/** What is absent is left out: `trace doctor` says why. */
+async function surroundings({ environment }: CommandContext): Promise<Fields> {
+  const { discoverEnvironment } = await import('./environment/discover.ts');
+  const facts = await discoverEnvironment(environment);
+  return Object.fromEntries(
+    facts.map(({ name, value, reason }) => [name, value ?? `not told: ${reason}`]),
+  );
 }
