@@ -19,6 +19,8 @@ export interface Config {
   readonly traceUrl?: string;
   /** The folder in which recordings get their own folders, absolute. */
   readonly output?: string;
+  /** Files of notes that a session shows, absolute; in place of the usual ones. */
+  readonly notes?: readonly string[];
 }
 
 type Environment = Readonly<Record<string, string | undefined>>;
@@ -33,7 +35,7 @@ interface Origin {
 }
 
 interface Setting {
-  readonly key: 'lag_threshold' | 'duration' | 'otlp_endpoint' | 'trace_url' | 'output';
+  readonly key: 'lag_threshold' | 'duration' | 'otlp_endpoint' | 'trace_url' | 'output' | 'notes';
   /** Whether a checked-out project must not decide it: why, and what to use instead. */
   readonly personal?: string;
   readonly variable: string | null;
@@ -45,6 +47,8 @@ interface Setting {
 const UNIT_SECONDS: Readonly<Record<string, Seconds>> = { ms: 1e-3, s: 1, m: 60, h: 3600 };
 /** A configuration is a few lines; anything larger is the wrong file. */
 const FILE_LIMIT = 64 * 1024;
+/** Files of notes; a person keeps two or three. */
+const NOTES_LIMIT = 16;
 /** With any of these set the environment decides where OTLP goes. */
 const OTLP_VARIABLES: readonly string[] = [
   'OTEL_EXPORTER_OTLP_ENDPOINT',
@@ -104,6 +108,25 @@ const SETTINGS: readonly Setting[] = [
       // A checked-out project must not make trace, perhaps under sudo, write elsewhere.
       const leaves = isAbsolute(value) || normalize(value).startsWith('..');
       return kind === 'project' && leaves ? null : { output: resolve(folder, value) };
+    },
+  },
+  {
+    key: 'notes',
+    variable: 'TRACEWRIGHT_NOTES',
+    wanted:
+      'a list of files, in the variable with colons between them (in a project: relative ones inside it)',
+    read(value, { kind, folder }) {
+      const files: unknown = kind === 'environment' ? String(value).split(':') : value;
+      if (!Array.isArray(files) || files.length > NOTES_LIMIT) return null;
+      // A checked-out project must not have other files of the user's copied into a session.
+      const isUsable = files.every(
+        (file: unknown) =>
+          typeof file === 'string' &&
+          file !== '' &&
+          !file.includes('\0') &&
+          !(kind === 'project' && (isAbsolute(file) || normalize(file).startsWith('..'))),
+      );
+      return isUsable ? { notes: files.map((file) => resolve(folder, String(file))) } : null;
     },
   },
 ];

@@ -16,6 +16,8 @@ export interface Beginning {
   readonly symptoms: Fields;
   /** Of the machine that it begins on. */
   readonly environment?: Fields;
+  /** What people and agents wrote down for each other; untrusted. */
+  readonly notes?: string;
   /** Whether the symptoms are somebody else's words. */
   readonly outside: boolean;
 }
@@ -52,6 +54,7 @@ export function newSession({
   now,
   symptoms,
   environment = {},
+  notes = '',
   outside,
 }: Beginning): string {
   const document = new SessionDocument(NEW_FILE, SHAPE);
@@ -68,6 +71,7 @@ export function newSession({
   for (const key of keys) document.setField('symptoms', key, symptoms[key] ?? '', { outside });
   for (const [key, value] of Object.entries(environment))
     document.setField('environment', key, value);
+  if (notes !== '') document.setField('environment', 'notes', notes, { outside: true });
   for (const key of ['root_cause', 'fix', 'verification']) document.setField('resolution', key, '');
   document.setField('resolution', 'files_changed', encodeList([]), { list: true });
   return document.toString();

@@ -3,6 +3,7 @@ import type { ExitCode } from '../../core/exit-code.ts';
 import type { Fields } from '../../core/session.ts';
 import { newSession } from '../../session/new-session.ts';
 import type { Command, CommandContext, Usage } from '../command-line/command.ts';
+import { type Note, readNotes } from './environment/notes.ts';
 import {
   askForMissing,
   chooseAtTerminal,
@@ -30,7 +31,9 @@ began. What it does not say is asked for on a terminal, and left blank
 otherwise. Without a report a terminal shows the open sessions and asks.
 
 The machine is described in the file: GPUs, kernel, Python with its packages,
-git. Nothing is imported for it, and no variable of the environment shown.
+git. Nothing is imported for it, and no variable of the environment shown. Notes
+(~/.claude/CLAUDE.md, CLAUDE.md and AGENTS.md of the repository, or those that
+the configuration names) are kept in it as data.
 
 Options:
       --title <text>      what the file is named after (default: the report's
@@ -39,7 +42,7 @@ Options:
                           anybody sees it
       --linear <ticket>   DYN-123: with LINEAR_API_KEY
 ${SYMPTOM_HELP}      --diagnose          the root cause is wanted, and no fix
-      --no-environment    do not describe this machine
+      --no-environment    do not describe this machine, nor keep notes
       --dir <folder>      where sessions are (default .planning/debug, here or
                           in the nearest folder above that has one)
       --json              one document on stdout
@@ -115,22 +118,36 @@ async function begin(
   const typed = interview === null ? {} : await askForMissing(interview, given);
   const now = new Date();
   const store = storeOf(context);
+  const isDescribed = values['no-environment'] !== true;
+  const notes = isDescribed ? await notesOf(context) : [];
   const text = newSession({
     trigger: source.trigger,
     goal: values['diagnose'] === true ? 'find_root_cause_only' : 'find_and_fix',
     now,
     symptoms: { ...given, ...typed },
-    environment: values['no-environment'] === true ? {} : await surroundings(context),
+    environment: isDescribed ? await surroundings(context) : {},
+    notes: notes.map(({ path, text: note }) => `${path}:\n${note}`).join('\n\n'),
     outside: source.outside,
   });
   const title = textOf(values, 'title') ?? source.title ?? source.trigger.split('\n')[0] ?? '';
   const file = store.create(title, text, now);
   if (values['quiet'] !== true)
     for (const note of source.notes) environment.stderr.write(`trace: ${note}\n`);
-  return answer(context, 'start', { store, file }, [`begun: ${file.slug}`, file.path]);
+  return answer(context, 'start', { store, file }, [
+    `begun: ${file.slug}`,
+    file.path,
+    ...notes.map(({ path }) => `notes kept as data: ${path}`),
+  ]);
 }
 
-/** What is absent is left out: `trace doctor` says why. */
+/** Those that the configuration names, else those that are usual. */
+async function notesOf({ environment }: CommandContext): Promise<readonly Note[]> {
+  const { loadConfig } = await import('../../config/config.ts');
+  const { notes } = await loadConfig(environment);
+  return readNotes(environment, notes ?? null);
+}
+
+/** What is absent is said with its reason. */
 async function surroundings({ environment }: CommandContext): Promise<Fields> {
   const { discoverEnvironment } = await import('./environment/discover.ts');
   const facts = await discoverEnvironment(environment);

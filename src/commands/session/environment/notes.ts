@@ -1,0 +1,75 @@
+import { closeSync, existsSync, openSync, readSync, realpathSync, statSync } from 'node:fs';
+import { dirname, join, sep } from 'node:path';
+import type { Bytes } from '../../../core/types.ts';
+import { maskedText } from '../../../proxy/masking.ts';
+import type { Surroundings } from './fact.ts';
+
+/** Notes that people keep for each other and for agents: data, of which nothing is done. */
+
+/** Text is untrusted. */
+export interface Note {
+  readonly path: string;
+  /** Without credentials, cut. */
+  readonly text: string;
+}
+
+const SIZE_LIMIT: Bytes = 8 * 1024;
+const IN_REPOSITORY = ['CLAUDE.md', 'AGENTS.md'];
+
+/** Those that are named, else the usual ones; each file once. What is not there, or leads out of the repository, is left out. */
+export function readNotes(
+  { cwd, env }: Surroundings,
+  named: readonly string[] | null,
+): readonly Note[] {
+  const root = rootOf(cwd);
+  const home = env['HOME'] ?? '';
+  const found = new Map<string, Note>();
+  const take = (path: string, within: string | null): void => {
+    const real = realOf(path);
+    if (real === null || found.has(real) || (within !== null && !real.startsWith(within + sep)))
+      return;
+    const text = textOf(real);
+    if (text !== null && text.trim() !== '') found.set(real, { path, text: maskedText(text, []) });
+  };
+  if (named !== null) {
+    for (const path of named) take(path, path.startsWith(root + sep) ? realOf(root) : null);
+  } else {
+    if (home !== '') take(join(home, '.claude', 'CLAUDE.md'), null);
+    // A link of a checkout must not bring other files of the user's in.
+    for (const name of IN_REPOSITORY) take(join(root, name), realOf(root));
+  }
+  return [...found.values()];
+}
+
+/** The nearest folder above with a repository; without one the folder itself. */
+function rootOf(cwd: string): string {
+  for (let folder = cwd; ; folder = dirname(folder)) {
+    if (existsSync(join(folder, '.git'))) return folder;
+    if (folder === dirname(folder)) return cwd;
+  }
+}
+
+function realOf(path: string): string | null {
+  try {
+    return realpathSync(path);
+  } catch {
+    return null;
+  }
+}
+
+/** Null for what is no regular file or may not be read. */
+function textOf(path: string): string | null {
+  try {
+    // Before it is opened: a pipe of that name would hold us.
+    if (!statSync(path).isFile()) return null;
+    const file = openSync(path, 'r');
+    try {
+      const bytes = Buffer.alloc(SIZE_LIMIT);
+      return bytes.subarray(0, readSync(file, bytes)).toString();
+    } finally {
+      closeSync(file);
+    }
+  } catch {
+    return null;
+  }
+}
