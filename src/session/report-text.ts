@@ -40,7 +40,7 @@ export function extractReport(text: string): Report {
   const { blocks, title } = readBlocks(text.slice(0, REPORT_LIMIT));
   const filled = (field: Field): string | null =>
     joined(blocks.filter((block) => block.field === field && block.kind !== 'checkbox'));
-  const description = descriptionIn(blocks);
+  const description = descriptionIn(blocks) ?? (filled('actual') === null ? otherIn(blocks) : null);
   const errors = errorsIn(
     blocks.filter(({ kind }) => kind !== 'code').map(({ text: piece }) => piece),
   );
@@ -76,9 +76,13 @@ function descriptionIn(blocks: readonly Block[]): string | null {
   const prose = blocks.filter(({ kind }) => kind === 'prose');
   return (
     joined(prose.filter(({ field }) => field === 'description')) ??
-    joined(prose.filter(({ field }) => field === 'none')) ??
-    joined(prose.filter(({ field }) => field === 'other'))
+    joined(prose.filter(({ field }) => field === 'none'))
   );
+}
+
+/** Sections that are nobody's: better than nothing. */
+function otherIn(blocks: readonly Block[]): string | null {
+  return joined(blocks.filter(({ kind, field }) => kind === 'prose' && field === 'other'));
 }
 
 function isTold({ kind, field, isTicked }: Block): boolean {
@@ -122,7 +126,10 @@ const GREETING = /^(?:hi|hello|hey|good (?:morning|afternoon|evening))\b[^.,!?:\
 
 /** The first sentence, where nobody gave a title. */
 function titleFrom(description: string | null): string | null {
-  const said = (description ?? '').slice(0, 1000).trimStart().replace(GREETING, '');
+  const said = (description ?? '')
+    .slice(0, 1000)
+    .replace(/^(?:\s|:[a-z0-9_+-]{1,40}:)+/i, '')
+    .replace(GREETING, '');
   const [sentence = ''] = said.split(/(?<=[.!?])\s|\n/, 1);
   return shortened(sentence);
 }

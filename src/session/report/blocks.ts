@@ -345,8 +345,9 @@ class BlockReader {
 
 /** A heading of a ticket that was pasted without its marks: only words that are nothing else. */
 function aloneFieldOf(line: string): Field | null {
-  return /\s|^(?:environment|reproduction|description|summary|logs|symptoms)$/i.test(line) &&
-    /^[A-Z][\w ’']+\??$/.test(line)
-    ? plainFieldOf(line)
-    : null;
+  if (!/^[A-Z][\w ’']{2,60}\??$/.test(line)) return null;
+  return /\s/.test(line) ? plainFieldOf(line) : ALONE.test(line) ? fieldOf(line) : null;
 }
+
+const ALONE =
+  /^(?:Expected|Actual|Steps|Reproduction|Repro|Environment|Versions|Logs|Description|Summary|Symptoms|Frequency)$/;

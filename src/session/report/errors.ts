@@ -19,6 +19,8 @@ const NO_MESSAGE =
   /^(?:During handling of the above|The above exception was|Traceback \(most|\^+$|~|File "|\s)/;
 /** Somewhere within a sentence, quoted: `RuntimeError: CUDA error: …`. */
 const QUOTED = /`((?:[A-Za-z_]\w{0,60}\.){0,6}[A-Z]\w{0,60}(?:Error|Exception): [^`\n]{1,300})`/;
+/** At the end of one: `in the console: TypeError: Failed to fetch`. */
+const AT_THE_END = /[:>] ([A-Z]\w{2,60}(?:Error|Exception): [^\n"]{3,200})$/;
 
 export function errorsIn(texts: readonly string[]): readonly string[] {
   const found = new Set<string>();
@@ -48,5 +50,5 @@ function messageIn(
   if (EXCEPTION.test(said) || SAID_SO.test(said)) return said;
   if (inTraceback) return ANY_EXCEPTION.test(said) ? said : null;
   if (isError) return said;
-  return QUOTED.exec(said)?.[1] ?? null;
+  return QUOTED.exec(said)?.[1] ?? AT_THE_END.exec(said)?.[1] ?? null;
 }

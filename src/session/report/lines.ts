@@ -59,11 +59,17 @@ export function isCommandLine(line: string): boolean {
 
 /** Chat programs put who and when on a line of its own. */
 const SPEAKER =
-  /^(?:\[?\d{1,2}:\d\d(?::\d\d)?(?: ?[AP]M)?\]?\s+)?@?[\p{L}][\p{L}\p{M}\d._ '-]{0,40}?\s{1,3}(?:\(\w{1,20}\)\s+)?\[?(?:(?:Today|Yesterday|\w{3,9} \d{1,2}(?:st|nd|rd|th)?)(?: at)?,? )?\d{1,2}:\d\d(?::\d\d)?(?: ?[AP]M)?\]?$/iu;
+  /^(?:\[?\d{1,2}:\d\d(?::\d\d)?(?: ?[AP]M)?\]?\s+)?@?([\p{L}][\p{L}\p{M}\d._ '-]{0,40}?)\s{1,3}(?:\(\w{1,20}\)\s+)?\[?(?:(?:Today|Yesterday|\w{3,9} \d{1,2}(?:st|nd|rd|th)?)(?: at)?,? )?\d{1,2}:\d\d(?::\d\d)?(?: ?[AP]M)?\]?$/iu;
 const CHAT_NOISE =
   /^(?::[a-z0-9_+-]{1,40}:\s?\d{0,4}\s*)+$|^\d{1,4} repl(?:y|ies)\b.{0,60}$|^\(edited\)$/i;
 
 export function isChatMark(line: string): boolean {
   const text = line.slice(0, 120).trim();
-  return text.length < 110 && (SPEAKER.test(text) || CHAT_NOISE.test(text));
+  const name = SPEAKER.exec(text)?.[1];
+  // "upgraded at 01:00" is a sentence.
+  const isName =
+    name !== undefined &&
+    name.split(' ').length <= 3 &&
+    !/ (?:at|by|until|till|since|from|about|around|before|after)$/i.test(name);
+  return isName || CHAT_NOISE.test(text);
 }

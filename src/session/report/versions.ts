@@ -51,7 +51,7 @@ const VERSION = /(?:^|[\sv=:(/@-])(\d{1,4}(?:\.\d{1,6}){0,4}(?:[.+-]?[a-z][\w.+-
 const WORDS: ReadonlySet<string> = new Set(['os', 'gpu']);
 
 const TOLD =
-  /\b(ai-dynamo-runtime|ai-dynamo|dynamo|vllm|sglang|tensorrt[-_ ]llm|trt-?llm|pytorch|torch|transformers|triton|flashinfer|nixl|nccl|python|cuda|(?:nvidia )?driver|node(?:\.js|js)?(?= ?v?\d{1,3}\.\d)|kubernetes|k8s)(?:\[[\w,]{1,40}\])?(?:[ -]?(?:version|release|toolkit|runtime))?(?: is)?[ =:@(]{0,4}v?(\d{1,4}(?:\.\d{1,6}){0,4}(?:[.+-]?(?:post|rc|dev|a|b|cu|nightly)[\w.+]{0,30})?)(?![\w%]|\.\d)/gi;
+  /\b(ai-dynamo-runtime|ai-dynamo|dynamo|vllm|sglang|tensorrt[-_ ]llm|trt-?llm|pytorch|torch|transformers|triton|flashinfer|nixl|nccl|python(?!3(?!\.\d))|cuda|(?:nvidia )?driver|node(?:\.js|js)?(?= ?v?\d{1,3}\.\d)|kubernetes|k8s)(?:\[[\w,]{1,40}\])?(?:[ -]?(?:version|release|toolkit|runtime))?(?: is)?[ =:@(]{0,4}v?(\d{1,4}(?:\.\d{1,6}){0,4}(?:[.+-]?(?:post|rc|dev|a|b|cu|nightly)[\w.+]{0,30})?)(?![\w%]|\.\d)/gi;
 /** `vllm/vllm-openai:v0.11.0`, `lmsysorg/sglang:v0.5.1-cu126`, `nvcr.io/nvidia/ai-dynamo/vllm-runtime:0.6.1`. */
 const IMAGE =
   /(?:^|[\s`"'/])((?:vllm\/)?vllm-openai|(?:lmsysorg\/)?sglang|ai-dynamo\/[\w-]{1,40}|(?:vllm|sglang|tensorrtllm|trtllm)-runtime):v?(\d+\.\d+[\w.]{0,30})/gi;
