@@ -80,9 +80,9 @@ class BlockReader {
   #paragraph: string[] = [];
   #afterBlank = true;
   #hasHeading = false;
-  /** Behind `Expected: …` one paragraph is meant, with the block that it leads to; then the part before goes on. */
+  /** Behind `Expected: …` one paragraph is meant, with the block that it leads to; then the part of the heading goes on. */
   #isInline = false;
-  #before: Section = TOP;
+  #headed: Section = TOP;
 
   constructor(text: string) {
     this.#lines = text.split('\n', LINES_LIMIT);
@@ -176,6 +176,7 @@ class BlockReader {
     else if (field !== null) this.#open(field, level);
     else if (this.#isTitle()) this.#takeTitle(label);
     else if (level <= this.#section.level) this.#open('other', level);
+    this.#headed = this.#section;
     this.#hasHeading = true;
     this.#afterBlank = true;
     return this.#took();
@@ -218,9 +219,7 @@ class BlockReader {
     // Within its own part (`command: …` under "Reproduction") it is text.
     if (rest !== '' && field === this.#section.field) return false;
     this.#endParagraph();
-    const before = this.#isInline ? this.#before : this.#section;
     this.#open(field, LABEL_LEVEL);
-    this.#before = before;
     this.#isInline = rest !== '';
     if (field === 'title') this.#takeTitle(rest);
     else if (rest !== '') this.#paragraph.push(rest);
@@ -330,7 +329,7 @@ class BlockReader {
       this.#takeTitle(text);
     else {
       if (this.#isInline && this.blocks.at(-1)?.field === this.#section.field) {
-        this.#section = this.#before;
+        this.#section = this.#headed;
         this.#isInline = false;
       }
       this.#add('prose', text);

@@ -26,7 +26,15 @@ const NAMES: Readonly<Record<string, readonly string[]>> = {
     'driver',
     'gpu driver',
   ],
-  gpu: ['gpu 0', 'gpu', 'gpus', 'gpu type', 'gpu architecture', 'gpu model'],
+  gpu: [
+    'gpu 0',
+    'gpu',
+    'gpus',
+    'gpu type',
+    'gpu architecture',
+    'gpu model',
+    'gpu models and configuration',
+  ],
   vllm: ['vllm version', 'vllm', 'ai dynamo vllm version', 'ai dynamo vllm'],
   sglang: ['sglang version', 'sglang'],
   dynamo: ['ai dynamo version', 'ai dynamo', 'dynamo version', 'dynamo'],
@@ -109,6 +117,7 @@ function take(
 function wordsOf(text: string): string | null {
   const value = text
     .replaceAll(/[*`]|^_|_$/g, '')
+    .replace(/^\s*GPU \d+:/, '')
     .trim()
     .slice(0, VALUE_LIMIT);
   return value === '' || /^(?:n\/a|no response|could not collect|none|unknown)\b/i.test(value)
