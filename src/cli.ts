@@ -37,7 +37,15 @@ async function dispatch(argv: readonly string[], environment: Environment): Prom
   // The light part first: a wrong flag is said before anything heavy is loaded.
   const parsed = parseCommandLine(await verb.usage(), args);
   const command = await verb.command();
-  return command.run({ ...parsed, environment });
+  if (!('no-session' in (await verb.usage()).options))
+    return command.run({ ...parsed, environment });
+  const { SessionLog } = await import('./commands/session/log.ts');
+  const log = SessionLog.open(argv, parsed.values, environment);
+  try {
+    return await command.run({ ...parsed, environment: log.environment });
+  } finally {
+    await log.write();
+  }
 }
 
 /** `trace`, `trace --help`, `trace --version`, or a flag with nothing to apply to. */

@@ -25,6 +25,15 @@ interface Section extends Range {
 /** Sections by key (`current_focus`), in order, with the keys of their fields. */
 export type Shape = Readonly<Record<string, readonly string[]>>;
 
+/** What a file calls its parts. */
+export interface Layout {
+  readonly shape: Shape;
+  /** Headings of sections that are called otherwise, by the section's key. */
+  readonly headings: Readonly<Record<string, string>>;
+  /** Names of properties that stand in bold below the title, by key; null where they are a frontmatter's. */
+  readonly head: Readonly<Record<string, string>> | null;
+}
+
 const HEADING = /^(#{1,6})[ \t]+(.*?)[ \t]*#*[ \t]*$/;
 
 export class SessionDocument {
@@ -36,8 +45,11 @@ export class SessionDocument {
   readonly #order: readonly string[];
   readonly #known: Readonly<Record<string, ReadonlySet<string>>>;
 
-  /** `shape` names the sections that a file has, in order, and the fields that are known in each. */
-  constructor(text: string, shape: Shape) {
+  readonly #layout: Layout;
+
+  constructor(text: string, layout: Layout) {
+    const { shape } = layout;
+    this.#layout = layout;
     const parts = text.split(/(\r\n|\n)/);
     this.#lines = parts.filter((_, i) => i % 2 === 0);
     this.#ends = parts.filter((_, i) => i % 2 === 1);
@@ -54,11 +66,15 @@ export class SessionDocument {
 
   /** A value of the frontmatter; empty where there is none. */
   property(key: string): string {
-    const field = this.#properties().find((one) => one.key === key);
+    const field = this.#properties().find((one) => one.key === this.#nameOf(key));
     return field === undefined ? '' : this.#valueOf(field);
   }
 
   setProperty(key: string, value: string): void {
+    if (this.#layout.head !== null) {
+      this.#setBold(key, value);
+      return;
+    }
     const line = `${key}: ${encodeScalar(value)}`;
     const range = this.#frontmatter();
     if (range === null) {
@@ -68,18 +84,6 @@ export class SessionDocument {
     const field = this.#properties().find((one) => one.key === key);
     if (field === undefined) this.#splice(range.to, 0, [line]);
     else this.#splice(field.from, field.to - field.from, [line]);
-  }
-
-  /** Names of the sections that are there, as keys: `current_focus`. */
-  get sections(): readonly string[] {
-    return this.#sections().map(({ name }) => name);
-  }
-
-  /** The lines of a section below its heading; null where it is not there. */
-  body(section: string): string | null {
-    const found = this.#section(section);
-    if (found === undefined) return null;
-    return this.#lines.slice(found.from, found.to).join('\n').trim();
   }
 
   field(section: string, key: string): string {
@@ -171,9 +175,36 @@ export class SessionDocument {
     return end === -1 ? null : { from: 1, to: end };
   }
 
+  /** The frontmatter's, or what stands in bold below the title. */
   #properties(): readonly Field[] {
-    const range = this.#frontmatter();
+    const range = this.#layout.head === null ? this.#frontmatter() : this.#head();
     return range === null ? [] : fieldsIn(this.#lines, range, new Set());
+  }
+
+  #nameOf(key: string): string {
+    const { head } = this.#layout;
+    return head === null ? key : keyOf(head[key] ?? key);
+  }
+
+  /** From below the title to the first heading of a section. */
+  #head(): Range {
+    const [title, next] = this.#sections();
+    const from = title?.level === 1 ? title.from : 0;
+    const to = (title?.level === 1 ? next : title)?.heading ?? this.#lines.length;
+    return { from, to };
+  }
+
+  #setBold(key: string, value: string): void {
+    const line = `**${this.#layout.head?.[key] ?? titleOf(key)}**: ${encodeScalar(value)}`;
+    const field = this.#properties().find((one) => one.key === this.#nameOf(key));
+    if (field !== undefined) {
+      this.#splice(field.from, field.to - field.from, [line]);
+      return;
+    }
+    const { from, to } = this.#head();
+    const at = this.#properties().at(-1)?.to ?? Math.min(from + 1, to);
+    const isApart = at > from && (this.#lines[at] ?? '').trim() === '';
+    this.#splice(at, 0, isApart ? [line] : [line, '']);
   }
 
   #sections(): readonly Section[] {
@@ -193,13 +224,14 @@ export class SessionDocument {
 
   /** The first of this name. */
   #section(name: string): Section | undefined {
-    return this.#sections().find((one) => one.name === keyOf(name));
+    const heading = keyOf(this.#layout.headings[keyOf(name)] ?? name);
+    return this.#sections().find((one) => one.name === heading);
   }
 
   #fieldsOf(section: string): readonly Field[] {
     const found = this.#section(section);
     if (found === undefined) return [];
-    const known = this.#known[found.name] ?? new Set();
+    const known = this.#known[keyOf(section)] ?? new Set();
     return fieldsIn(this.#lines, fieldRange(this.#lines, found), known);
   }
 
@@ -233,10 +265,12 @@ export class SessionDocument {
   /** Adds a section that is missing: before the first that comes later in the order of a new file. */
   #make(name: string): Section {
     const there = this.#sections();
-    const later = new Set(this.#order.slice(this.#order.indexOf(keyOf(name)) + 1));
+    const { headings } = this.#layout;
+    const names = this.#order.map((key) => keyOf(headings[key] ?? key));
+    const later = new Set(names.slice(this.#order.indexOf(keyOf(name)) + 1));
     const next = there.find((one) => later.has(one.name));
-    const level = next?.level ?? there.find((one) => this.#order.includes(one.name))?.level ?? 2;
-    const heading = `${'#'.repeat(level)} ${titleOf(name)}`;
+    const level = next?.level ?? there.find((one) => names.includes(one.name))?.level ?? 2;
+    const heading = `${'#'.repeat(level)} ${headings[keyOf(name)] ?? titleOf(name)}`;
     if (next !== undefined) this.#splice(next.heading, 0, [heading, '']);
     else {
       const isApart = this.#lines.length < 2 || (this.#lines.at(-2) ?? '').trim() === '';

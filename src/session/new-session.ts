@@ -1,8 +1,7 @@
 import type { Fields, Goal } from '../core/session.ts';
-import { SessionDocument } from './document.ts';
 import { hasSymptoms } from './session.ts';
 import { encodeList } from './value.ts';
-import { FIRST_ACTION, SHAPE } from './shape.ts';
+import { FIRST_ACTION, openDocument } from './shape.ts';
 
 /** A new session's file. */
 
@@ -20,6 +19,8 @@ export interface Beginning {
   readonly notes?: string;
   /** Whether the symptoms are somebody else's words. */
   readonly outside: boolean;
+  /** The title of a worklog; null for a file of the usual form. */
+  readonly worklog: string | null;
 }
 
 /** The comments say to a person with an editor what the tool keeps to; GSD's files have them too. */
@@ -45,24 +46,45 @@ const NEW_FILE = `## Current Focus
 <!-- OVERWRITE as understanding grows -->
 `;
 
+const NEW_WORKLOG = `
+## Problem
+
+## Reproduction Steps
+
+## Expected vs Actual
+
+## Hypotheses
+
+## Investigation Log
+
+## Root Cause
+
+## Fix
+`;
+
 const FIRST_SYMPTOMS = ['expected', 'actual', 'errors', 'reproduction', 'started'];
 
 /** The text of the file. */
-export function newSession({
-  trigger,
-  goal,
-  now,
-  symptoms,
-  environment = {},
-  notes = '',
-  outside,
-}: Beginning): string {
-  const document = new SessionDocument(NEW_FILE, SHAPE);
-  document.setProperty('status', hasSymptoms(symptoms) ? 'investigating' : 'gathering');
-  document.setProperty('trigger', trigger);
-  document.setProperty('goal', goal);
-  document.setProperty('created', now.toISOString());
-  document.setProperty('updated', now.toISOString());
+export function newSession(beginning: Beginning): string {
+  const { trigger, goal, now, symptoms, environment = {}, notes = '', outside, worklog } = beginning;
+  const document = openDocument(
+    worklog === null ? NEW_FILE : `# Debug: ${lineOf(worklog)}\n${NEW_WORKLOG}`,
+  );
+  const at = now.toISOString();
+  const status = hasSymptoms(symptoms) ? 'investigating' : 'gathering';
+  if (worklog === null) {
+    document.setProperty('status', status);
+    document.setProperty('trigger', trigger);
+    document.setProperty('goal', goal);
+    document.setProperty('created', at);
+    document.setProperty('updated', at);
+  } else {
+    document.setProperty('created', at);
+    document.setProperty('status', status);
+    document.setProperty('environment', Object.values(environment).slice(0, 2).join('; '));
+    document.setProperty('goal', goal);
+    document.setField('problem', 'trigger', trigger, { outside: true });
+  }
   document.setField('current_focus', 'hypothesis', '');
   document.setField('current_focus', 'test', '');
   document.setField('current_focus', 'expecting', '');
@@ -76,3 +98,10 @@ export function newSession({
   document.setField('resolution', 'files_changed', encodeList([]), { list: true });
   return document.toString();
 }
+
+/** On one line, as a heading has it. */
+const lineOf = (text: string): string =>
+  text
+    .replaceAll(/[\p{Cc}\p{Cf}\p{Zl}\p{Zp}\s]+/gu, ' ')
+    .trim()
+    .slice(0, 120) || 'untitled';

@@ -7,13 +7,13 @@ import {
   type Status,
   STATUSES,
 } from '../core/session.ts';
-import { SessionDocument } from './document.ts';
-import { SHAPE } from './shape.ts';
+import type { SessionDocument } from './document.ts';
+import { openDocument } from './shape.ts';
 import { decodeList } from './value.ts';
 
 /** Reads a file's text. Total: what a file does not say is empty, an unknown status is the first one that fits. */
 export function readSession(slug: string, text: string): Session {
-  return sessionOf(slug, new SessionDocument(text, SHAPE));
+  return sessionOf(slug, openDocument(text));
 }
 
 /** The session that a document holds. */
@@ -23,7 +23,7 @@ export function sessionOf(slug: string, document: SessionDocument): Session {
   return {
     slug,
     status: statusOf(document.property('status')),
-    trigger: document.property('trigger'),
+    trigger: document.property('trigger') || document.field('problem', 'trigger'),
     goal:
       document.property('goal') === 'find_root_cause_only'
         ? 'find_root_cause_only'

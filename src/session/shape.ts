@@ -1,7 +1,7 @@
-import type { Shape } from './document.ts';
+import { type Layout, SessionDocument, type Shape } from './document.ts';
 
 /** The sections of a session's file and the fields that are known in each, in the order in which a new file has them. GSD's are all among them. */
-export const SHAPE: Shape = {
+const SHAPE: Shape = {
   current_focus: [
     'hypothesis',
     'test',
@@ -55,3 +55,29 @@ export const SHAPE: Shape = {
 
 /** What is done first in any session. */
 export const FIRST_ACTION = 'gather initial evidence';
+
+/** GSD's and ours: a frontmatter, and a section for each part. */
+export const DEBUG_FILE: Layout = { shape: SHAPE, headings: {}, head: null };
+
+/** A worklog: a title, what is known in bold below it, and its own headings for the same parts. */
+export const WORKLOG: Layout = {
+  shape: { problem: ['trigger'], ...SHAPE },
+  headings: {
+    symptoms: 'Expected vs Actual',
+    reproduction: 'Reproduction Steps',
+    evidence: 'Investigation Log',
+    diagnosis: 'Root Cause',
+    resolution: 'Fix',
+  },
+  head: { created: 'Date', status: 'Status', environment: 'Environment' },
+};
+
+/** Whether a file's text is a worklog: its title says `Debug:`. */
+export function isWorklog(text: string): boolean {
+  return /^\ufeff?\s{0,64}# Debug:/.test(text.slice(0, 256));
+}
+
+/** The document that a file holds, of whichever form it is. */
+export function openDocument(text: string): SessionDocument {
+  return new SessionDocument(text, isWorklog(text) ? WORKLOG : DEBUG_FILE);
+}

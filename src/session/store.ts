@@ -1,5 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import {
+  accessSync,
   closeSync,
   constants,
   fstatSync,
@@ -9,6 +10,7 @@ import {
   openSync,
   readdirSync,
   readFileSync,
+  readSync,
   realpathSync,
   renameSync,
   statSync,
@@ -20,10 +22,10 @@ import { errorCode, TraceError } from '../core/errors.ts';
 import { EXIT } from '../core/exit-code.ts';
 import { printable } from '../core/text.ts';
 import type { Session } from '../core/session.ts';
-import { SessionDocument } from './document.ts';
+import type { SessionDocument } from './document.ts';
 import { withLock } from './file-lock.ts';
 import { readSession, sessionOf } from './session.ts';
-import { SHAPE } from './shape.ts';
+import { isWorklog, openDocument } from './shape.ts';
 import { slugOf } from './slug.ts';
 
 /** The folder in which sessions are kept, one Markdown file each: `.planning/debug`, as GSD has it. */
@@ -43,14 +45,17 @@ export interface SessionFile {
 
 export class SessionStore {
   readonly folder: string;
+  /** Where worklogs lie, among other files; null: they are not looked for. */
+  readonly #worklogs: string | null;
 
-  constructor(folder: string) {
+  constructor(folder: string, { worklogs = null }: { readonly worklogs?: string | null } = {}) {
     this.folder = folder;
+    this.#worklogs = worklogs;
   }
 
   /** The sessions that are there, by file name; those in `resolved/` behind the others. */
   files({ resolved = false }: { readonly resolved?: boolean } = {}): readonly SessionFile[] {
-    const active = this.#filesIn(this.folder, false);
+    const active = [...this.#filesIn(this.folder, false), ...this.#worklogFiles()];
     return resolved ? [...active, ...this.#filesIn(join(this.folder, RESOLVED), true)] : active;
   }
 
@@ -79,11 +84,12 @@ export class SessionStore {
 
   /** Makes a new session's file under the first free slug of `title`. */
   create(title: string, text: string, now: Date): SessionFile {
-    mkdirSync(this.folder, { recursive: true });
+    const folder = isWorklog(text) ? (this.#worklogs ?? this.folder) : this.folder;
+    mkdirSync(folder, { recursive: true });
     const taken = new Set(this.files({ resolved: true }).map((one) => one.slug));
     for (;;) {
       const slug = slugOf(title, { taken, now });
-      const path = join(this.folder, `${slug}.md`);
+      const path = join(folder, `${slug}.md`);
       try {
         // A session that another process begins at this moment keeps its name.
         closeSync(openSync(path, 'wx', 0o644));
@@ -111,7 +117,7 @@ export class SessionStore {
       for (;;) {
         const before = stampOf(file.path);
         const text = readText(file.path);
-        const document = new SessionDocument(text, SHAPE);
+        const document = openDocument(text);
         const result = edit(document, sessionOf(file.slug, document));
         if (document.toString() === text) return result;
         document.setProperty('updated', now.toISOString());
@@ -122,8 +128,9 @@ export class SessionStore {
     });
   }
 
-  /** Moves a session into `resolved/`, or back; under its own name, or the next that is free. */
+  /** Moves a session into `resolved/`, or back; under its own name, or the next that is free. A worklog stays where it is. */
   move(file: SessionFile, { resolved, now }: { resolved: boolean; now: Date }): SessionFile {
+    if (isWorklog(readText(file.path))) return file;
     const folder = resolved ? join(this.folder, RESOLVED) : this.folder;
     mkdirSync(folder, { recursive: true });
     if (resolved && !lstatSync(folder).isDirectory()) throw unwritable(folder, 'a symbolic link');
@@ -132,6 +139,14 @@ export class SessionStore {
     const path = join(folder, `${slug}.md`);
     renameSync(file.path, path);
     return { path, slug, isResolved: resolved };
+  }
+
+  /** Those of the working directory that are sessions; whatever else lies there is none of ours. */
+  #worklogFiles(): readonly SessionFile[] {
+    if (this.#worklogs === null || this.#worklogs === this.folder) return [];
+    return this.#filesIn(this.#worklogs, false).filter(({ path }) =>
+      isWorklog(readText(path, 256)),
+    );
   }
 
   #filesIn(folder: string, isResolved: boolean): readonly SessionFile[] {
@@ -165,6 +180,7 @@ export function sessionFolder(cwd: string, asked: string | null): string {
 function isOwnFile(path: string, folder: string): boolean {
   try {
     const stat = lstatSync(path);
+    accessSync(path, constants.R_OK);
     if (stat.isFile()) return stat.size <= SIZE_LIMIT;
     if (!stat.isSymbolicLink()) return false;
     const target = realpathSync(path);
@@ -174,11 +190,14 @@ function isOwnFile(path: string, folder: string): boolean {
   }
 }
 
-function readText(path: string): string {
+/** The text, or so many bytes of its beginning. */
+function readText(path: string, limit?: number): string {
   const file = openSync(path, constants.O_RDONLY | constants.O_NONBLOCK);
   try {
     if (!fstatSync(file).isFile()) return '';
-    return readFileSync(file, 'utf8');
+    if (limit === undefined) return readFileSync(file, 'utf8');
+    const bytes = Buffer.alloc(limit);
+    return bytes.toString('utf8', 0, readSync(file, bytes, 0, limit, 0));
   } finally {
     closeSync(file);
   }

@@ -2,15 +2,22 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { seededRandom } from '../../src/core/random.ts';
-import { SessionDocument } from '../../src/session/document.ts';
+import type { SessionDocument } from '../../src/session/document.ts';
 import { newSession } from '../../src/session/new-session.ts';
 import { readSession } from '../../src/session/session.ts';
-import { SHAPE } from '../../src/session/shape.ts';
+import { openDocument } from '../../src/session/shape.ts';
 
-const documentOf = (text: string): SessionDocument => new SessionDocument(text, SHAPE);
+const documentOf = (text: string): SessionDocument => openDocument(text);
 const NOW = new Date('2026-11-23T10:00:00Z');
 const empty = (trigger = 'it hangs'): string =>
-  newSession({ trigger, goal: 'find_and_fix', now: NOW, symptoms: {}, outside: false });
+  newSession({
+    trigger,
+    goal: 'find_and_fix',
+    now: NOW,
+    symptoms: {},
+    outside: false,
+    worklog: null,
+  });
 
 /** Pieces of which values and files are made up: whatever could be taken for structure. */
 const PIECES = [
@@ -77,7 +84,7 @@ function textOf(random: () => number, pieces: readonly string[], most: number): 
 describe('a value', () => {
   it('comes back as it was written, whatever it holds, and changes nothing else', () => {
     const random = seededRandom(7);
-    for (let round = 0; round < 4000; round++) {
+    for (let round = 0; round < 2000; round++) {
       const document = documentOf(empty());
       const value = textOf(random, [...PIECES, ...CONTROLS.slice(0, 6)], 9);
       const other = textOf(random, PIECES, 9);
@@ -174,6 +181,51 @@ describe('a file', () => {
     expect(document.toString()).toBe(
       '---\nstatus: gathering\n---\n\n## Current Focus\n\nnext_action: go\n\n## Symptoms\n\nactual: x\n\n## Evidence\n\n- checked: a\n  found: b\n',
     );
+  });
+});
+
+describe('a worklog', () => {
+  it('has the same under its own headings, and is added to like any other', () => {
+    const text = newSession({
+      trigger: 'it hangs',
+      goal: 'find_and_fix',
+      now: NOW,
+      symptoms: { actual: '1 in 100' },
+      outside: false,
+      environment: { kernel: 'Linux 6', python: '3.11' },
+      worklog: 'it\nhangs',
+    });
+    const document = documentOf(text);
+    document.append('evidence', { timestamp: 't', checked: 'log', found: 'x' });
+    document.append('hypotheses', { id: 'H1', claim: 'c' });
+    document.setField('diagnosis', 'root_cause', 'a race');
+    document.setProperty('status', 'diagnosed');
+    document.setProperty('updated', 'now');
+    const changed = document.toString();
+    expect(
+      changed.startsWith(
+        '# Debug: it hangs\n\n**Date**: 2026-11-23T10:00:00.000Z\n**Status**: diagnosed\n**Environment**: Linux 6; 3.11\n',
+      ),
+    ).toBe(true);
+    const headings = changed.split('\n').filter((line) => line.startsWith('## '));
+    expect(headings.filter((line) => !/Current Focus|Hypotheses|Environment/.test(line))).toEqual([
+      '## Problem',
+      '## Reproduction Steps',
+      '## Expected vs Actual',
+      '## Investigation Log',
+      '## Root Cause',
+      '## Fix',
+    ]);
+    expect(readSession('x', changed)).toMatchObject({
+      status: 'diagnosed',
+      trigger: 'it hangs',
+      created: NOW.toISOString(),
+      updated: 'now',
+      symptoms: { actual: '1 in 100' },
+      evidence: [{ found: 'x' }],
+      hypotheses: [{ id: 'H1', claim: 'c' }],
+      diagnosis: { root_cause: 'a race' },
+    });
   });
 });
 

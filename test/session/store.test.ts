@@ -37,6 +37,7 @@ const text = newSession({
   now: NOW,
   symptoms: {},
   outside: false,
+  worklog: null,
 });
 const begin = (title = 'it hangs'): SessionFile => store.create(title, text, NOW);
 

@@ -90,6 +90,9 @@ Result:
   -f, --format <format>      text (default) or json
       --json                 the same as --format json: one document on stdout
       --exit-zero            exit 0 also when something was found
+      --session <slug>       the debugging session that the result is written
+                             into (default: the only open one)
+      --no-session           into none
   -q, --quiet                nothing on stderr but errors
   -v, --verbose              on stderr also what was tried and measured
       --no-progress          no status line

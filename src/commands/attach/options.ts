@@ -9,6 +9,7 @@ import {
   type OptionValues,
   type Usage,
 } from '../command-line/command.ts';
+import { LOGGED_OPTIONS } from '../command-line/session-flags.ts';
 import {
   parseChoice,
   parseDuration,
@@ -72,6 +73,7 @@ const OPTIONS = {
   'exit-zero': { type: 'boolean' },
   ...TRIGGER_OPTIONS,
   ...SERVER_OPTIONS,
+  ...LOGGED_OPTIONS,
   ...COMMON_OPTIONS,
 } as const satisfies OptionTable;
 

@@ -8,6 +8,7 @@ import { renderJson } from '../../report/json.ts';
 import { type ProgressState, renderProgress } from '../../report/progress.ts';
 import type { Report } from '../../report/report.ts';
 import { renderTerminal } from '../../report/terminal.ts';
+import { findingsText } from '../watching/findings-text.ts';
 import type { AttachOptions } from './options.ts';
 import type { AttachPlan } from './probe.ts';
 import type { ProcessTreeWatch } from './tree.ts';
@@ -114,6 +115,8 @@ export class AttachScreen extends RunScreen<AttachOptions> implements Sink {
         ? renderJson(report)
         : renderTerminal(report, this.surface(stdout)),
     );
+    const { findings, recording } = report;
+    this.environment.onResult?.({ summary: findingsText(findings), link: recording });
   }
 
   close(): Promise<{ readonly dropped: number }> {

@@ -27,6 +27,13 @@ export interface LineInput {
 /** The signals that end a run; SIGHUP (terminal closed) ends it as SIGTERM does. */
 export type StopSignal = 'SIGINT' | 'SIGTERM';
 
+/** What a verb found out, in a line. */
+export interface CommandResult {
+  readonly summary: string;
+  /** The recording or the reproduction that has it all; null where nothing was kept. */
+  readonly link: string | null;
+}
+
 /** Everything a command may know of the process it runs in, so that tests can give it another one. */
 export interface Environment {
   readonly stdin: TextInput;
@@ -34,6 +41,8 @@ export interface Environment {
   readonly stderr: TextOutput;
   readonly env: Readonly<Record<string, string | undefined>>;
   readonly cwd: string;
+  /** Is told what a verb found out, for the debugging session that is open. */
+  readonly onResult?: (result: CommandResult) => void;
   /**
    * Calls `stop` at the first SIGINT, SIGTERM or SIGHUP. From then on, and after the returned function was called, the
    * signals have their default action again: a second Ctrl-C ends trace at once.

@@ -104,6 +104,9 @@ Result:
       --repro <folder>       a script that sends the failed, wrong or slow
                              requests again, as trace repro new writes it
       --exit-zero            exit 0 also when something was found
+      --session <slug>       the debugging session that the result is written
+                             into (default: the only open one)
+      --no-session           into none
   -q, --quiet                nothing on stderr but errors
   -v, --verbose              errors with their code and cause
       --no-progress          no status line

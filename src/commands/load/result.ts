@@ -16,6 +16,7 @@ import { checkFiles, renderLoad, writeFiles } from './output.ts';
 import { readLoadResult } from './read.ts';
 import type { LoadRun } from './settings.ts';
 import { exitCodeOfFindings } from '../watching/outcome.ts';
+import { findingsText } from '../watching/findings-text.ts';
 
 /** What becomes of a result: judged, shown, written down, and said as an exit code. */
 
@@ -68,6 +69,8 @@ export class Judgement {
     const failures = await writeFiles(report, this.#options, cwd);
     for (const failure of failures) stderr.write(`trace: ${failure}\n`);
     stdout.write(await renderLoad(report, this.#options.format, surface));
+    const { findings, recording } = report;
+    this.#environment.onResult?.({ summary: findingsText(findings), link: recording });
     const absent = whatWasAbsent(run.result);
     if (absent !== null) stderr.write(`trace: ${absent}\n`);
     return combineExitCodes([

@@ -1,4 +1,5 @@
 import type { GenAiProfile } from '../../core/semconv-genai.ts';
+import { LOGGED_OPTIONS } from '../command-line/session-flags.ts';
 import { COMMON_OPTIONS, type OptionTable, type Usage } from '../command-line/command.ts';
 import { loadHelp } from './help.ts';
 import { LOAD_APIS } from './apis.ts';
@@ -94,6 +95,7 @@ const OPTIONS = {
 
   yes: { type: 'boolean', short: 'y' },
   'dry-run': { type: 'boolean' },
+  ...LOGGED_OPTIONS,
   ...COMMON_OPTIONS,
 } as const satisfies OptionTable;
 

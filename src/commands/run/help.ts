@@ -60,6 +60,9 @@ Result:
   -f, --format <format>      text (default) or json
       --json                 the same as --format json; without --report nothing
                              else of trace's is written to stderr
+      --session <slug>       the debugging session that the result is written
+                             into (default: the only open one)
+      --no-session           into none
   -q, --quiet                nothing on stderr but errors and the report
   -v, --verbose              on stderr also what was tried and measured
       --no-color             no colour; also NO_COLOR, and when not a terminal

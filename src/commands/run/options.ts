@@ -42,6 +42,8 @@ const SHARED = [
   'otel',
   'otlp-endpoint',
   'otlp-protocol',
+  'session',
+  'no-session',
   'help',
   'quiet',
   'verbose',

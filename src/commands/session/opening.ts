@@ -51,7 +51,15 @@ export function textOf(values: OptionValues, name: string): string | null {
 export function storeOf({ values, environment }: CommandContext): SessionStore {
   const asked = textOf(values, 'dir');
   const folder = asked === null ? null : resolve(environment.cwd, asked);
-  return new SessionStore(sessionFolder(environment.cwd, folder));
+  return new SessionStore(sessionFolder(environment.cwd, folder), { worklogs: environment.cwd });
+}
+
+/** The files of the sessions that are neither resolved nor abandoned. */
+export function openFiles(store: SessionStore): readonly SessionFile[] {
+  return store.files().filter((file) => {
+    const { status } = store.read(file);
+    return status !== 'resolved' && status !== 'abandoned';
+  });
 }
 
 /** The session that is meant: the named one, else that of `--session`, else the only one that is open. */
@@ -59,10 +67,7 @@ export function openSession(context: CommandContext, named: string | null = null
   const store = storeOf(context);
   const slug = named ?? textOf(context.values, 'session');
   if (slug !== null) return { store, file: store.find(slug) };
-  const open = store.files().filter((file) => {
-    const { status } = store.read(file);
-    return status !== 'resolved' && status !== 'abandoned';
-  });
+  const open = openFiles(store);
   const [file, ...others] = open;
   if (file === undefined) {
     throw new TraceError('ERR_NO_SESSION', 'there is no open session', {

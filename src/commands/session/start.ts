@@ -43,6 +43,8 @@ Options:
       --linear <ticket>   DYN-123: with LINEAR_API_KEY
 ${SYMPTOM_HELP}      --diagnose          the root cause is wanted, and no fix
       --no-environment    do not describe this machine, nor keep notes
+      --worklog           as a worklog, <slug>.md in this folder: the same under
+                          other headings
       --dir <folder>      where sessions are (default .planning/debug, here or
                           in the nearest folder above that has one)
       --json              one document on stdout
@@ -80,6 +82,7 @@ export const sessionStartUsage: Usage = {
     linear: { type: 'string' },
     diagnose: { type: 'boolean' },
     'no-environment': { type: 'boolean' },
+    worklog: { type: 'boolean' },
   },
   completes: { argument: 'file', values: { dir: 'folder', frequency: ['always', 'intermittent'] } },
 };
@@ -120,6 +123,7 @@ async function begin(
   const store = storeOf(context);
   const isDescribed = values['no-environment'] !== true;
   const notes = isDescribed ? await notesOf(context) : [];
+  const title = textOf(values, 'title') ?? source.title ?? source.trigger.split('\n')[0] ?? '';
   const text = newSession({
     trigger: source.trigger,
     goal: values['diagnose'] === true ? 'find_root_cause_only' : 'find_and_fix',
@@ -128,8 +132,8 @@ async function begin(
     environment: isDescribed ? await surroundings(context) : {},
     notes: notes.map(({ path, text: note }) => `${path}:\n${note}`).join('\n\n'),
     outside: source.outside,
+    worklog: values['worklog'] === true ? title : null,
   });
-  const title = textOf(values, 'title') ?? source.title ?? source.trigger.split('\n')[0] ?? '';
   const file = store.create(title, text, now);
   if (values['quiet'] !== true)
     for (const note of source.notes) environment.stderr.write(`trace: ${note}\n`);

@@ -1,9 +1,13 @@
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Ajv2020 } from 'ajv/dist/2020.js';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { main } from '../../../src/cli.ts';
+import { readSession } from '../../../src/session/session.ts';
+import { startCli } from '../../e2e/cli.ts';
 import { fakeEnvironment } from '../fake-environment.ts';
 
 const isDocument = new Ajv2020().compile(
@@ -128,6 +132,20 @@ describe('which session', () => {
     }
   });
 
+  it('may be a worklog in this folder, with the same gates', async () => {
+    writeFileSync(join(cwd, 'README.md'), '# Not a session\n');
+    const { out } = await session('start', 'it hangs', '--actual', 'x', '--worklog');
+    expect(out).toContain(join(cwd, 'it-hangs.md'));
+    expect((await session('list')).out).toMatch(/^ {2}1 {2}it-hangs {2}investigating/m);
+    expect((await session('note', 'seen')).code).toBe(0);
+    expect(await session('diagnose')).toMatchObject({ code: 1 });
+    expect(readFileSync(join(cwd, 'it-hangs.md'), 'utf8')).toMatch(
+      /## Investigation Log\n\n- timestamp: .*\n {2}checked: note\n {2}found: seen\n/,
+    );
+    expect((await session('abandon', '--because', 'y')).code).toBe(0);
+    expect((await session('list')).out).toContain('No active');
+  });
+
   it('is listed with what is done in it', async () => {
     expect((await session('list')).out).toContain('No active debug sessions');
     await session('start', 'resolved things', '--actual', 'x');
@@ -165,5 +183,61 @@ describe('wrong usage', () => {
     const { code, err, out } = await session(...args);
     expect({ code, out }).toEqual({ code: 2, out: '' });
     expect(err).toContain(said);
+  });
+});
+
+describe('what other verbs find out', () => {
+  const load = async (...flags: string[]): Promise<{ code: number | null; err: string }> => {
+    const server = createServer((_, response) => {
+      response.setHeader('content-type', 'application/json');
+      const usage = { prompt_tokens: 1, completion_tokens: 1 };
+      const choices = [{ message: { content: 'a' }, finish_reason: 'stop' }];
+      response.end(JSON.stringify({ choices, usage }));
+    });
+    await new Promise<void>((done) => server.listen(0, '127.0.0.1', done));
+    const { port } = server.address() as AddressInfo;
+    const ask = [
+      'load',
+      `http://127.0.0.1:${port}`,
+      '-m',
+      'x',
+      '-n',
+      '2',
+      '--warmup',
+      '0',
+      '--no-stream',
+    ];
+    const secret = ['--api-key', 'sk-abcdefghijkl'];
+    // The built program: its engine is a thread of its own.
+    const { code, stderr } = await startCli([...ask, ...secret, '-q', ...flags], { cwd }).ended;
+    server.close();
+    return { code, err: stderr };
+  };
+
+  it('is written into the only open session, its command without credentials', async () => {
+    await session('start', 'it hangs');
+    expect(await load()).toMatchObject({ err: '' });
+    expect(await load('--no-session')).toMatchObject({ err: '' });
+    const text = readFileSync(file('it-hangs'), 'utf8');
+    const { evidence } = readSession('it-hangs', text);
+    expect(evidence).toHaveLength(1);
+    expect(evidence[0]?.checked).toMatch(/^trace load http.* --api-key '\*\*\*' -q$/);
+    expect(evidence[0]?.found).toMatch(/^(?:nothing found|F1 )/);
+    expect(evidence[0]?.link).toContain('.tracewright');
+    expect(text).not.toContain('abcdefghijkl');
+  });
+
+  it('is written into none of several, and into the one that is named', async () => {
+    await session('start', 'one');
+    await session('start', 'two');
+    await load();
+    await load('--session', 'two');
+    const counts = ['one', 'two'].map(
+      (slug) => readSession(slug, readFileSync(file(slug), 'utf8')).evidence.length,
+    );
+    expect(counts).toEqual([0, 1]);
+    const gone = await load('--session', 'three');
+    expect(gone.code).toBe(3);
+    expect(gone.err).toContain("no session 'three'");
   });
 });

@@ -104,6 +104,10 @@ async function tryAndJudge(trying: Trying): Promise<ExitCode> {
   });
   const bound = boundOf(verdict, options);
   environment.stdout.write(format === 'json' ? text : verdictText(verdict) + boundText(bound));
+  const summary = verdictText(verdict)
+    .trim()
+    .replaceAll(/\s*\n\s*/g, '; ');
+  environment.onResult?.({ summary, link: folder });
   return exitCodeOf(verdict, bound);
 }
 

@@ -1,3 +1,4 @@
+import { LOGGED_OPTIONS } from '../../command-line/session-flags.ts';
 import { COMMON_OPTIONS, type OptionTable, type Usage } from '../../command-line/command.ts';
 import { TRIAL_OPTIONS } from '../trial-environment.ts';
 
@@ -13,6 +14,7 @@ const OPTIONS = {
   'no-recording': { type: 'boolean' },
   format: { type: 'string', short: 'f' },
   json: { type: 'boolean' },
+  ...LOGGED_OPTIONS,
   ...COMMON_OPTIONS,
 } as const satisfies OptionTable;
 
@@ -45,6 +47,9 @@ Options:
       --no-recording      without a recording of the trials as spans
   -f, --format <format>   text (default) or json
       --json              the same as --format json: one document on stdout
+      --session <slug>    the debugging session that the verdict is written
+                          into (default: the only open one)
+      --no-session        into none
   -q, --quiet             nothing on stderr but errors
   -v, --verbose           errors with their code and cause
       --no-color          no colour
