@@ -145,6 +145,11 @@ const SESSION_VERBS: readonly Verb[] = [
     usage: async () => (await import('./session/report.ts')).sessionReportUsage,
     command: async () => (await import('./session/report.ts')).sessionReportCommand,
   },
+  {
+    name: 'backend',
+    usage: async () => (await import('./session/backend.ts')).sessionBackendUsage,
+    command: async () => (await import('./session/backend.ts')).sessionBackendCommand,
+  },
 ];
 
 /** Every verb, in the order of `trace --help`. */

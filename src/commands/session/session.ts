@@ -36,6 +36,7 @@ Verbs:
   reopen       Go on with one that was closed
   brief        The block with which an agent is started
   report       What was found out, for whoever was not there
+  backend      Start the server of a session, ask it, watch it
 
 Each has its own help: trace session start --help.
 
