@@ -66,7 +66,16 @@ const FIRST_SYMPTOMS = ['expected', 'actual', 'errors', 'reproduction', 'started
 
 /** The text of the file. */
 export function newSession(beginning: Beginning): string {
-  const { trigger, goal, now, symptoms, environment = {}, notes = '', outside, worklog } = beginning;
+  const {
+    trigger,
+    goal,
+    now,
+    symptoms,
+    environment = {},
+    notes = '',
+    outside,
+    worklog,
+  } = beginning;
   const document = openDocument(
     worklog === null ? NEW_FILE : `# Debug: ${lineOf(worklog)}\n${NEW_WORKLOG}`,
   );

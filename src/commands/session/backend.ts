@@ -29,8 +29,8 @@ Usage:
 Starts the command, waits until /v1/models answers, sends one chat request and
 prints the answer, watches the server for a while, and stops it with everything
 it started. What it prints goes into a file beside the session. Without a name
-the one that the report and the command speak of is taken, with their words; in a
-checkout of Dynamo its launch scripts are listed.
+the one that the command or the report speaks of is taken, and their words are
+shown; in a checkout of Dynamo its launch scripts are listed.
 
 Options:
       --port <n>              where it listens (default 8000)
@@ -50,7 +50,7 @@ Exit codes:
 
 Examples:
   trace session backend -- vllm serve Qwen/Qwen3-0.6B
-  trace session backend llama.cpp --port 8080 -- llama-server -m model.gguf
+  trace session backend llama.cpp --port 8080 -- ./serve.sh
 
 More: docs/session.md
 `;

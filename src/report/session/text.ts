@@ -95,7 +95,8 @@ function writeHead(page: Page, { session, path }: SessionRow): void {
   field('file', path);
   if (session.goal === 'find_root_cause_only') field('goal', 'the root cause alone');
   if (session.updated !== '') field('updated', session.updated);
-  field('trigger', session.trigger);
+  // The first line: a pasted report is pages long.
+  field('trigger', session.trigger.trimStart().split('\n')[0] ?? '');
 }
 
 function writeFocus(page: Page, { focus }: Session): void {
