@@ -36,8 +36,8 @@ Options:
       --port <n>              where it listens (default 8000)
       --ready-timeout <time>  until it has to answer (default 600s)
   -d, --duration <time>       how long it is watched (default 30s)
-      --rebuild               run the backend's rebuild commands first (Dynamo's);
-                              they are shown, and need --yes
+      --rebuild               run the backend's rebuild commands first
+                              (Dynamo's); they are shown, and need --yes
       --yes                   run them
 ${SESSION_HELP}
 Exit codes:
