@@ -152,6 +152,12 @@ const SESSION_VERBS: readonly Verb[] = [
   },
 ];
 
+/** A verb that changes sessions' files, which some projects want committed. */
+const committed = (verb: Verb): Verb => ({
+  ...verb,
+  command: async () => (await import('./session/commit-docs.ts')).committing(await verb.command()),
+});
+
 /** Every verb, in the order of `trace --help`. */
 export const VERBS: readonly Verb[] = [
   {
@@ -214,7 +220,7 @@ export const VERBS: readonly Verb[] = [
     name: 'session',
     usage: async () => (await import('./session/session.ts')).sessionUsage,
     command: async () => (await import('./session/session.ts')).sessionCommand,
-    verbs: SESSION_VERBS,
+    verbs: SESSION_VERBS.map(committed),
   },
   {
     name: 'heap',

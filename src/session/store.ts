@@ -60,22 +60,26 @@ export class SessionStore {
   }
 
   /** The file of a session, active ones first. Throws a TraceError when there is none of that name. */
-  find(slug: string): SessionFile {
+  find(slug: string, purpose: string = ''): SessionFile {
     const name = slug.replace(/\.md$/, '');
     // Looked up among those that are there, and never made into a path: `../x` is simply not among them.
     const file = this.files({ resolved: true }).find((one) => one.slug === name);
     if (file !== undefined) return file;
     const open = this.files().map((one) => one.slug);
-    throw new TraceError('ERR_NO_SESSION', `no session '${printable(slug, 80)}'`, {
-      exitCode: EXIT.notFound,
-      remedy:
-        open.length === 0
-          ? `There is none in ${printable(this.folder)}; trace session start begins one.`
-          : `There are: ${open
-              .slice(0, 10)
-              .map((one) => printable(one, 60))
-              .join(', ')}${open.length > 10 ? ', …' : ''}`,
-    });
+    throw new TraceError(
+      'ERR_NO_SESSION',
+      `no session '${printable(slug, 80)}'${purpose === '' ? '' : ` ${purpose}`}`,
+      {
+        exitCode: EXIT.notFound,
+        remedy:
+          open.length === 0
+            ? `There is none in ${printable(this.folder)}; trace session start begins one.`
+            : `There are: ${open
+                .slice(0, 10)
+                .map((one) => printable(one, 60))
+                .join(', ')}${open.length > 10 ? ', …' : ''}`,
+      },
+    );
   }
 
   read(file: SessionFile): Session {

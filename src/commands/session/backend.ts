@@ -154,7 +154,8 @@ async function watch(
   duration: string,
   { context, signals }: { readonly context: CommandContext; readonly signals: StopSignals },
 ): Promise<ExitCode> {
-  const args = [String(pid), '-d', duration, '--session', openSession(context).file.slug];
+  const { store, file } = openSession(context);
+  const args = [String(pid), '-d', duration, '--session', file.slug];
   const parsed = parseCommandLine(attachUsage, args);
   const environment: Environment = {
     ...context.environment,
@@ -165,7 +166,7 @@ async function watch(
       return context.environment.onStop(stop);
     },
   };
-  const log = SessionLog.open(['attach', ...args], parsed.values, environment);
+  const log = SessionLog.open(['attach', ...args], parsed.values, environment, store);
   try {
     return await attachCommand.run({ ...parsed, environment: log.environment });
   } finally {

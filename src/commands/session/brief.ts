@@ -41,7 +41,11 @@ export const sessionBriefUsage: Usage = {
 export const sessionBriefCommand: Command = { ...sessionBriefUsage, run };
 
 async function run(context: CommandContext): Promise<ExitCode> {
-  const { store, file } = openSession(context, context.positionals[0] ?? null);
+  const { store, file } = openSession(
+    context,
+    context.positionals[0] ?? null,
+    'to brief an agent on',
+  );
   const session = store.read(file);
   const { isTddMode } = readPlanning(store.folder);
   const parameters = {

@@ -1,12 +1,14 @@
 import type { ExitCode } from '../../core/exit-code.ts';
 import { usageError } from '../../core/errors.ts';
+import type { Session } from '../../core/session.ts';
 import { renderDiagnosis } from '../../report/session/diagnosis.ts';
 import { renderSessionJson, sessionDocument } from '../../report/session/document.ts';
 import { EXIT } from '../../core/exit-code.ts';
 import { missingForDiagnosis } from '../../session/gates.ts';
 import { parsePlace, problemOfPlace, quotedPlace } from '../../session/place.ts';
 import { specialistOf } from '../../session/specialist.ts';
-import { encodeList } from '../../session/value.ts';
+import { sessionOf } from '../../session/session.ts';
+import { encodeFields, encodeList } from '../../session/value.ts';
 import type { Command, CommandContext, OptionValues, Usage } from '../command-line/command.ts';
 import { toolVersion } from '../version.ts';
 import {
@@ -137,6 +139,8 @@ async function run(context: CommandContext): Promise<ExitCode> {
       'specialist_hint',
       specialistOf({ ...session, diagnosis: document.fields('diagnosis') }),
     );
+    const checkpoint = checkpointOf(sessionOf(session.slug, document));
+    document.setField('current_focus', 'reasoning_checkpoint', checkpoint, { nested: true });
     document.setProperty('status', 'diagnosed');
   });
   const session = store.read(file);
@@ -148,6 +152,19 @@ async function run(context: CommandContext): Promise<ExitCode> {
       : renderDiagnosis(session, surfaceOf(context)),
   );
   return EXIT.ok;
+}
+
+/** What the diagnosis rests on, in GSD's words: whoever goes on with the session has it before any fix. */
+function checkpointOf({ hypotheses, evidence, diagnosis }: Session): string {
+  const winner = hypotheses.find(({ state }) => state === 'confirmed');
+  const seen = evidence.filter(({ hypothesis }) => hypothesis === winner?.id);
+  return encodeFields({
+    hypothesis: winner?.claim ?? '',
+    confirming_evidence: seen.map(({ found }) => found).join('; '),
+    falsification_test: winner?.refutes ?? '',
+    fix_rationale: diagnosis['why_this_happens'] ?? '',
+    blind_spots: diagnosis['what_this_fix_will_not_fix'] ?? '',
+  });
 }
 
 function manyOf(values: OptionValues, name: string): readonly string[] {

@@ -82,7 +82,7 @@ async function abandon(context: CommandContext): Promise<ExitCode> {
   const because = textOf(context.values, 'because');
   if (because === null)
     throw usageError('--because is missing', 'Whoever meets it next wants to know.');
-  const { store, file } = openSession(context, context.positionals[0] ?? null);
+  const { store, file } = openSession(context, context.positionals[0] ?? null, 'to abandon');
   await store.update(file, (document) => {
     document.setField('resolution', 'abandoned_because', because);
     document.setProperty('status', 'abandoned');
@@ -104,7 +104,7 @@ async function abandon(context: CommandContext): Promise<ExitCode> {
 async function reopen(context: CommandContext): Promise<ExitCode> {
   const [slug] = context.positionals;
   if (slug === undefined) throw usageError('which session?', 'trace session list --all names them');
-  const { store, file } = openSession(context, slug);
+  const { store, file } = openSession(context, slug, 'to reopen');
   const moved = file.isResolved ? store.move(file, { resolved: false, now: new Date() }) : file;
   await store.update(moved, (document) => {
     for (const key of ['hash', 'approved_by', 'approved_at', 'approved_commit'])

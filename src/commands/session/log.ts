@@ -29,9 +29,12 @@ export class SessionLog {
   }
 
   /** Into the session that is named, else into the only one that is open, if there is one. Throws a TraceError where the named one is not there. */
-  static open(argv: readonly string[], values: OptionValues, environment: Environment): SessionLog {
-    const { cwd } = environment;
-    const store = new SessionStore(sessionFolder(cwd, null), { worklogs: cwd });
+  static open(
+    argv: readonly string[],
+    values: OptionValues,
+    environment: Environment,
+    store: SessionStore = storeAt(environment.cwd),
+  ): SessionLog {
     const named = values['session'];
     if (typeof named === 'string')
       return new SessionLog(argv, environment, { store, file: store.find(named) });
@@ -60,3 +63,6 @@ export class SessionLog {
     }
   }
 }
+
+const storeAt = (cwd: string): SessionStore =>
+  new SessionStore(sessionFolder(cwd, null), { worklogs: cwd });

@@ -62,11 +62,15 @@ export function openFiles(store: SessionStore): readonly SessionFile[] {
   });
 }
 
-/** The session that is meant: the named one, else that of `--session`, else the only one that is open. */
-export function openSession(context: CommandContext, named: string | null = null): Opened {
+/** The session that is meant: the named one, else that of `--session`, else the only one that is open. `purpose` ends the message when there is none: `to show`. */
+export function openSession(
+  context: CommandContext,
+  named: string | null = null,
+  purpose: string = '',
+): Opened {
   const store = storeOf(context);
   const slug = named ?? textOf(context.values, 'session');
-  if (slug !== null) return { store, file: store.find(slug) };
+  if (slug !== null) return { store, file: store.find(slug, purpose) };
   const open = openFiles(store);
   const [file, ...others] = open;
   if (file === undefined) {

@@ -1,13 +1,15 @@
 import { readFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 
-/** GSD's own settings, of which one matters here: `workflow.tdd_mode` in `.planning/config.json`. */
+/** GSD's own settings, of which two matter here: `workflow.tdd_mode` and `commit_docs` in `.planning/config.json`. */
 
 const SIZE_LIMIT = 1024 * 1024;
 
 /** What the project asks for, and what it probably meant and does not count. */
 export interface Planning {
   readonly isTddMode: boolean;
+  /** Whether each change of a session's file is committed. */
+  readonly commitsDocs: boolean;
   readonly remark: string | null;
 }
 
@@ -19,15 +21,20 @@ export function readPlanning(folder: string): Planning {
     const text = readFileSync(path, 'utf8');
     value = text.length > SIZE_LIMIT ? null : JSON.parse(text);
   } catch {
-    return { isTddMode: false, remark: null };
+    return { isTddMode: false, commitsDocs: false, remark: null };
   }
   const mode = property(property(value, 'workflow'), 'tdd_mode');
+  const commits =
+    property(value, 'commit_docs') ?? property(property(value, 'planning'), 'commit_docs');
   const isIgnored = property(value, 'tdd_mode') !== undefined && mode === undefined;
   return {
-    isTddMode: mode === true || mode === 'true',
+    isTddMode: isOn(mode),
+    commitsDocs: isOn(commits),
     remark: isIgnored ? `tdd_mode at the top of ${path} is ignored: it is workflow.tdd_mode` : null,
   };
 }
+
+const isOn = (value: unknown): boolean => value === true || value === 'true';
 
 function property(value: unknown, name: string): unknown {
   return typeof value === 'object' && value !== null && Object.hasOwn(value, name)

@@ -40,7 +40,7 @@ export const sessionReportUsage: Usage = {
 export const sessionReportCommand: Command = { ...sessionReportUsage, run };
 
 async function run(context: CommandContext): Promise<ExitCode> {
-  const { store, file } = openSession(context, context.positionals[0] ?? null);
+  const { store, file } = openSession(context, context.positionals[0] ?? null, 'to report on');
   const session = store.read(file);
   const row = { session, path: file.path, isResolved: file.isResolved };
   context.environment.stdout.write(

@@ -73,7 +73,7 @@ export const sessionStatusCommand: Command = { ...sessionStatusUsage, run: statu
 export const sessionContinueCommand: Command = { ...sessionContinueUsage, run: goOn };
 
 async function status(context: CommandContext): Promise<ExitCode> {
-  const { store, file } = openSession(context, context.positionals[0] ?? null);
+  const { store, file } = openSession(context, context.positionals[0] ?? null, 'to show');
   const row = { session: store.read(file), path: file.path, isResolved: file.isResolved };
   context.environment.stdout.write(
     context.values['json'] === true
@@ -84,7 +84,7 @@ async function status(context: CommandContext): Promise<ExitCode> {
 }
 
 async function goOn(context: CommandContext): Promise<ExitCode> {
-  const { store, file } = openSession(context, context.positionals[0] ?? null);
+  const { store, file } = openSession(context, context.positionals[0] ?? null, 'to continue');
   const before = store.read(file);
   if (before.status === 'abandoned')
     await store.update(file, (document) => document.setProperty('status', 'investigating'));

@@ -281,7 +281,10 @@ describe('a session in a git repository', () => {
     await session('reproduce', ...node('repro.mjs'));
     await session(...DIAGNOSIS, ...FIX);
     await session('approve', '--approved-by', 'ana');
-    writeFileSync(file(), text().replace('ten calls read 100', 'nobody knows'));
+    writeFileSync(
+      file(),
+      text().replace('why_this_happens: ten calls read 100', 'why_this_happens: nobody knows'),
+    );
     const { code, err } = await session('attempt', 'one');
     expect(code).toBe(1);
     expect(err).toContain('the diagnosis was changed after it was approved');

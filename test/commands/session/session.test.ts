@@ -1,6 +1,7 @@
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { execFileSync } from 'node:child_process';
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Ajv2020 } from 'ajv/dist/2020.js';
@@ -128,7 +129,7 @@ describe('which session', () => {
     for (const verb of ['status', 'continue']) {
       const unknown = await session(verb, 'three');
       expect(unknown).toMatchObject({ code: 3 });
-      expect(unknown.err).toContain("no session 'three'");
+      expect(unknown.err).toContain(`no session 'three' to ${verb === 'status' ? 'show' : verb}`);
     }
   });
 
@@ -162,6 +163,45 @@ describe('which session', () => {
       session: { slug: 'two' },
     });
     await documentOf('note', 'z', '--session', 'two');
+  });
+});
+
+describe('a project that wants its sessions committed', () => {
+  const git = (...args: string[]): string =>
+    execFileSync('git', ['-c', 'user.name=a', '-c', 'user.email=a@example.com', ...args], {
+      cwd,
+      encoding: 'utf8',
+    });
+
+  it('has each change of theirs in a commit, and nothing else', async () => {
+    git('init', '-q');
+    git('config', 'user.name', 'a');
+    git('config', 'user.email', 'a@example.com');
+    mkdirSync(join(cwd, '.planning'));
+    writeFileSync(join(cwd, '.planning', 'config.json'), '{"commit_docs": true}');
+    writeFileSync(join(cwd, 'own.txt'), 'x');
+    git('add', 'own.txt');
+    await session('start', 'it hangs', '--no-environment');
+    await session('note', 'x');
+    expect((await session('list')).code).toBe(0);
+    expect(git('log', '--format=%s', '--name-only').trim().split(/\n+/)).toEqual([
+      'debug(it-hangs): session note',
+      '.planning/debug/it-hangs.md',
+      'debug(it-hangs): session start',
+      '.planning/debug/it-hangs.md',
+    ]);
+    expect(git('status', '--porcelain')).toBe('A  own.txt\n?? .planning/config.json\n');
+  });
+
+  it('is told where git does not let it', async () => {
+    mkdirSync(join(cwd, '.planning'));
+    writeFileSync(join(cwd, '.planning', 'config.json'), '{"commit_docs": true}');
+    const { code, err } = await session('start', 'it hangs', '--no-environment');
+    expect(code).toBe(0);
+    expect(err).toContain('not committed (commit_docs): ');
+    expect(readSession('it-hangs', readFileSync(file('it-hangs'), 'utf8')).trigger).toBe(
+      'it hangs',
+    );
   });
 });
 
