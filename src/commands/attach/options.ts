@@ -5,11 +5,11 @@ import type { Bytes, Seconds } from '../../core/types.ts';
 import { attachHelp } from './help.ts';
 import {
   COMMON_OPTIONS,
+  LOGGED_OPTIONS,
   type OptionTable,
   type OptionValues,
   type Usage,
 } from '../command-line/command.ts';
-import { LOGGED_OPTIONS } from '../command-line/session-flags.ts';
 import {
   parseChoice,
   parseDuration,

@@ -102,3 +102,9 @@ export const COMMON_OPTIONS: OptionTable = {
   verbose: { type: 'boolean', short: 'v' },
   'no-color': { type: 'boolean' },
 };
+
+/** Flags of the verbs whose results are written into a debugging session: docs/session.md. */
+export const LOGGED_OPTIONS: OptionTable = {
+  session: { type: 'string' },
+  'no-session': { type: 'boolean' },
+};

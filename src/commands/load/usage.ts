@@ -1,6 +1,10 @@
 import type { GenAiProfile } from '../../core/semconv-genai.ts';
-import { LOGGED_OPTIONS } from '../command-line/session-flags.ts';
-import { COMMON_OPTIONS, type OptionTable, type Usage } from '../command-line/command.ts';
+import {
+  COMMON_OPTIONS,
+  LOGGED_OPTIONS,
+  type OptionTable,
+  type Usage,
+} from '../command-line/command.ts';
 import { loadHelp } from './help.ts';
 import { LOAD_APIS } from './apis.ts';
 import { PEER_FLAGS } from './peer-flags.ts';

@@ -1,5 +1,9 @@
-import { LOGGED_OPTIONS } from '../../command-line/session-flags.ts';
-import { COMMON_OPTIONS, type OptionTable, type Usage } from '../../command-line/command.ts';
+import {
+  COMMON_OPTIONS,
+  LOGGED_OPTIONS,
+  type OptionTable,
+  type Usage,
+} from '../../command-line/command.ts';
 import { TRIAL_OPTIONS } from '../trial-environment.ts';
 
 const OPTIONS = {
