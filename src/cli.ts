@@ -35,10 +35,10 @@ async function dispatch(argv: readonly string[], environment: Environment): Prom
   if (asksForHelp(args)) return helpOf(verb, environment);
   const { parseCommandLine } = await import('./commands/command-line/command-line.ts');
   // The light part first: a wrong flag is said before anything heavy is loaded.
-  const parsed = parseCommandLine(await verb.usage(), args);
+  const usage = await verb.usage();
+  const parsed = parseCommandLine(usage, args);
   const command = await verb.command();
-  if (!('no-session' in (await verb.usage()).options))
-    return command.run({ ...parsed, environment });
+  if (!('no-session' in usage.options)) return command.run({ ...parsed, environment });
   const { SessionLog } = await import('./commands/session/log.ts');
   const log = SessionLog.open(argv, parsed.values, environment);
   try {

@@ -1,23 +1,12 @@
 import { createHash } from 'node:crypto';
 import type { Fields, Session, SessionAttempt } from '../core/session.ts';
 import { LEAST_HYPOTHESES } from './next-steps.ts';
+import { DIAGNOSIS_KEYS } from './shape.ts';
 
 /** The gates of a session: what has to be there before the next step. Each gives what is missing, as sentences; none when it opens. */
 
 /** Failed attempts of one approach after which it is given up. */
 export const MOST_STRIKES = 3;
-
-/** Fields of a diagnosis that an approval is of. */
-export const DIAGNOSIS_KEYS = [
-  'symptom',
-  'root_cause',
-  'places',
-  'why_this_happens',
-  'proposed_fix',
-  'files',
-  'what_this_fix_will_change',
-  'what_this_fix_will_not_fix',
-] as const;
 
 /** Of what an investigation has, before one explanation can be presented as the cause. */
 export function missingForDiagnosis(session: Session): readonly string[] {

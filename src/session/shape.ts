@@ -1,5 +1,17 @@
 import { type Layout, SessionDocument, type Shape } from './document.ts';
 
+/** Fields of a diagnosis that an approval is of. */
+export const DIAGNOSIS_KEYS: readonly string[] = [
+  'symptom',
+  'root_cause',
+  'places',
+  'why_this_happens',
+  'proposed_fix',
+  'files',
+  'what_this_fix_will_change',
+  'what_this_fix_will_not_fix',
+];
+
 /** The sections of a session's file and the fields that are known in each, in the order in which a new file has them. GSD's are all among them. */
 const SHAPE: Shape = {
   current_focus: [
@@ -28,20 +40,7 @@ const SHAPE: Shape = {
   eliminated: [],
   evidence: [],
   attempts: [],
-  diagnosis: [
-    'symptom',
-    'root_cause',
-    'places',
-    'why_this_happens',
-    'proposed_fix',
-    'files',
-    'what_this_fix_will_change',
-    'what_this_fix_will_not_fix',
-    'hash',
-    'approved_by',
-    'approved_at',
-    'approved_commit',
-  ],
+  diagnosis: [...DIAGNOSIS_KEYS, 'hash', 'approved_by', 'approved_at', 'approved_commit'],
   resolution: [
     'root_cause',
     'fix',

@@ -9,6 +9,7 @@ import { printable } from '../../core/text.ts';
 import type { Bytes, Seconds } from '../../core/types.ts';
 import { askForJson, type JsonAnswer } from '../../platform/json-request.ts';
 import { endProcessGroup } from '../../platform/touch.ts';
+import { member } from './sources/imported.ts';
 
 /** A server that is started for a session, asked once, and stopped with everything it started. */
 
@@ -141,8 +142,8 @@ export class BackendServer {
   async #models(): Promise<string | null> {
     const answer = await this.#ask('/v1/models', MODELS_LIMIT, null);
     if (answer.ended === 'unanswered' || answer.status >= 300) return null;
-    const data = property(answer.json, 'data');
-    const id = property(Array.isArray(data) ? data[0] : null, 'id');
+    const data = member(answer.json, 'data');
+    const id = member(Array.isArray(data) ? data[0] : null, 'id');
     return typeof id === 'string' ? id : '';
   }
 
@@ -191,14 +192,8 @@ export class BackendServer {
 }
 
 function contentOf(answer: unknown): string | null {
-  const choices = property(answer, 'choices');
-  const message = property(Array.isArray(choices) ? choices[0] : null, 'message');
-  const content = property(message, 'content') ?? property(message, 'reasoning_content');
+  const choices = member(answer, 'choices');
+  const message = member(Array.isArray(choices) ? choices[0] : null, 'message');
+  const content = member(message, 'content') ?? member(message, 'reasoning_content');
   return typeof content === 'string' ? content : null;
-}
-
-function property(value: unknown, name: string): unknown {
-  return typeof value === 'object' && value !== null
-    ? (value as Readonly<Record<string, unknown>>)[name]
-    : undefined;
 }

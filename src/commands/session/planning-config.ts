@@ -1,5 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
+import { member } from './sources/imported.ts';
 
 /** GSD's own settings, of which two matter here: `workflow.tdd_mode` and `commit_docs` in `.planning/config.json`. */
 
@@ -23,10 +24,9 @@ export function readPlanning(folder: string): Planning {
   } catch {
     return { isTddMode: false, commitsDocs: false, remark: null };
   }
-  const mode = property(property(value, 'workflow'), 'tdd_mode');
-  const commits =
-    property(value, 'commit_docs') ?? property(property(value, 'planning'), 'commit_docs');
-  const isIgnored = property(value, 'tdd_mode') !== undefined && mode === undefined;
+  const mode = member(member(value, 'workflow'), 'tdd_mode');
+  const commits = member(value, 'commit_docs') ?? member(member(value, 'planning'), 'commit_docs');
+  const isIgnored = member(value, 'tdd_mode') !== undefined && mode === undefined;
   return {
     isTddMode: isOn(mode),
     commitsDocs: isOn(commits),
@@ -35,9 +35,3 @@ export function readPlanning(folder: string): Planning {
 }
 
 const isOn = (value: unknown): boolean => value === true || value === 'true';
-
-function property(value: unknown, name: string): unknown {
-  return typeof value === 'object' && value !== null && Object.hasOwn(value, name)
-    ? (value as Readonly<Record<string, unknown>>)[name]
-    : undefined;
-}
