@@ -1,5 +1,5 @@
 /** `trace attach --help`, at most 80 columns wide. Every flag here is in `attach-options.ts` and the other way round. */
-export const attachHelp = `trace attach - watch a running process and say what blocks its event loop
+export const attachHelp = `trace attach - watch a running process and say why it stalls, leaks or hangs
 
 Usage:
   trace attach <pid>... [options]

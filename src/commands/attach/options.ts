@@ -83,7 +83,7 @@ const OTLP_PROTOCOLS = ['grpc', 'http/protobuf', 'http/json'] as const;
 /** `trace attach` as its help shows it. */
 export const attachUsage: Usage = {
   name: 'attach',
-  summary: 'Watch a running process and say what blocks its event loop',
+  summary: 'Watch a running process: why it stalls, leaks or hangs',
   help: attachHelp,
   options: OPTIONS,
   bare: { inspect: 'open', 'follow-restarts': writeDuration(RESTART_WAIT) },

@@ -5,7 +5,7 @@ Usage:
   trace <verb> [arguments] [options]
 
 Verbs:
-  attach <pid>       Watch a running process and say what blocks its event loop
+  attach <pid>       Watch a running process: why it stalls, leaks or hangs
   run -- <command>   Start a command and watch it from its first moment on
   tasks <pid>        Show the asyncio tasks of a process, and what they wait for
   load <url>         Send load to an OpenAI-compatible server and measure it
