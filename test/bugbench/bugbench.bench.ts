@@ -4,6 +4,7 @@ import { it } from 'vitest';
 import { commit, setting } from '../bench/measurements.ts';
 import { type BugCase, readCases, SIDES, type Side } from './cases.ts';
 import exceptions from './exceptions.json' with { type: 'json' };
+import { environmentOf } from './environments.ts';
 import { writePage } from './page.ts';
 import { Results, resultTable, type Row, summaryOf } from './results.ts';
 import { falseFindings } from './score.ts';
@@ -11,7 +12,7 @@ import { watchCase, type Watched } from './watch-case.ts';
 
 /*
  * Published bugs, each as the release that has it and as the one that mended it, under `trace attach`: `npm run bugbench [-- FOLDER…]`.
- * main.js turns the command line into the variables that are read here.
+ * With --prepare the environments are only installed. main.js turns the command line into the variables that are read here.
  */
 
 const OWN = join(import.meta.dirname, '..', 'cases');
@@ -52,8 +53,14 @@ it('published bugs', { timeout: 6 * 3_600_000 }, async () => {
   const work = cases.flatMap((of) => SIDES.map((side) => ({ of, side })));
   const done = new Map<string, Watched>();
   const failures: string[] = [];
+  const prepareOnly = process.env['TRACEWRIGHT_BUGBENCH_PREPARE'] === '1';
   const one = async ({ of, side }: { of: BugCase; side: Side }): Promise<void> => {
     try {
+      if (prepareOnly) {
+        await environmentOf(of.recipes[side]);
+        console.log(`${of.id} ${of.versions[side]} (${side}): installed`);
+        return;
+      }
       const kept = again ? null : results.read(of, side);
       const watched = kept ?? (await watchCase(of, side, { watchS: WATCH_S, toTheEnd: true }));
       if (kept === null) results.write(of, watched);
@@ -68,6 +75,7 @@ it('published bugs', { timeout: 6 * 3_600_000 }, async () => {
     for (let next; (next = work.shift()) !== undefined;) await one(next);
   };
   await Promise.all(Array.from({ length: JOBS }, worker));
+  if (prepareOnly && failures.length === 0) return;
   const rows = cases.flatMap((of): Row[] => {
     const buggy = done.get(`${of.id} buggy`);
     const fixed = done.get(`${of.id} fixed`);

@@ -1,4 +1,4 @@
-// npm run bugbench [-- FOLDER… --case NAME… --watch SECONDS --jobs N --json FILE --publish --again]: our own cases, and those of more folders.
+// npm run bugbench [-- FOLDER… --case NAME… --watch SECONDS --jobs N --json FILE --publish --again --prepare]: our own cases, and those of more folders.
 import { spawnSync } from 'node:child_process';
 import { delimiter, resolve } from 'node:path';
 import { parseArgs } from 'node:util';
@@ -13,6 +13,7 @@ const { values, positionals } = parseArgs({
     json: text,
     publish: { type: 'boolean' },
     again: { type: 'boolean' },
+    prepare: { type: 'boolean' },
   },
 });
 const settings = {
@@ -23,6 +24,7 @@ const settings = {
   JSON: values.json,
   PUBLISH: values.publish === true ? '1' : undefined,
   AGAIN: values.again === true ? '1' : undefined,
+  PREPARE: values.prepare === true ? '1' : undefined,
 };
 const given = Object.entries(settings).filter(([, value]) => value !== undefined && value !== '');
 const words = ['vitest', 'run', '--config', 'vitest.bench.config.ts', '--project', 'bugbench'];

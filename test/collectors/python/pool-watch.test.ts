@@ -8,6 +8,8 @@ import { findingsOfLook } from './watch-look.ts';
 const PROGRAM = join(import.meta.dirname, '../../targets/python/connections.py');
 /** Until a program whose connections are lost must have shown it, 300 ms between two. */
 const MOST_TURNS = 100;
+/** Of one in which nothing moves: five seconds as told, and some. */
+const STANDING_TURNS = 20;
 /** Of a program that has nothing to show. */
 const HEALTHY_TURNS = 12;
 
@@ -36,6 +38,31 @@ describe.each(interpreters())('tasks that want connections, Python $version', ({
     expect(findings[0]?.where[0]?.function).toMatch(/acquire$/);
     expect(findings[0]?.where.map((place) => place.function)).toContain('request');
     expect(findings[0]?.evidence[0]?.summary).toContain('used has 3');
+  });
+
+  it('are told when always the same want one that nobody has', async () => {
+    const findings = await watch(path, 'kept', STANDING_TURNS);
+    expect(findings).toHaveLength(1);
+    expect(findings[0]).toMatchObject({ kind: 'deadlock', mechanism: 'pool exhaustion' });
+    expect(findings[0]?.evidence[0]?.summary).toContain('the same as before');
+    expect(findings[0]?.evidence[0]?.summary).toContain('used has 3');
+  });
+
+  it('are told when none is taken and they were not woken', async () => {
+    const findings = await watch(path, 'unwoken', STANDING_TURNS);
+    expect(findings).toHaveLength(1);
+    expect(findings[0]).toMatchObject({
+      kind: 'deadlock',
+      mechanism: 'lost wake-up',
+      severity: 'warning',
+      measure: { waiting_count: 8 },
+    });
+    expect(findings[0]?.summary).toContain('used is empty');
+    expect(findings[0]?.where[0]?.function).toMatch(/acquire$/);
+  });
+
+  it('are not when one of them is in use for long', async () => {
+    expect(await watch(path, 'long', HEALTHY_TURNS)).toEqual([]);
   });
 
   it('are not when the connections are in use and some wait', async () => {

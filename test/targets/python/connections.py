@@ -1,4 +1,7 @@
-"""Tasks that want a pool's connections: `lost` (cancelled clean-ups never gave them back), `busy` (all in use, with a queue), `workers` (idle)."""
+"""
+Tasks that want a pool's connections: `lost` (cancelled clean-ups never gave them back), `busy` (all in use, with a queue), `workers` (idle).
+Always the same tasks: `kept` (who had the connections ended and kept them), `unwoken` (all are free, and nobody is woken), `long` (in use all the time).
+"""
 import asyncio
 import os
 import sys
@@ -57,8 +60,27 @@ async def attempt(pool, seconds, gives_back):
         pass
 
 
+async def stand(pool, mode):
+    """Three take the connections and keep them in their way, then eight want one."""
+    taken = [await pool.acquire() for _ in range(3)]
+    using = [asyncio.ensure_future(asyncio.sleep(3600))] if mode != "long" else []
+    using += [asyncio.ensure_future(request(pool, 3600, True)) for _ in range(8)]
+    if mode == "long":
+        pool.release(taken.pop())
+    await asyncio.sleep(0)
+    if mode == "unwoken":
+        waiters, pool.waiters = pool.waiters, []
+        for connection in taken:
+            pool.release(connection)
+        pool.waiters = waiters
+    print("READY", os.getpid(), 0, flush=True)
+    await asyncio.wait(using)
+
+
 async def main(mode):
     background = set()
+    if mode in ("kept", "unwoken", "long"):
+        await stand(EchoPool(3), mode)
     if mode == "workers":
         jobs = JobPool()
         background.update(asyncio.ensure_future(work(jobs)) for _ in range(8))
