@@ -23,7 +23,12 @@ export class Budget {
   }
 
   get isSpent(): boolean {
-    return this.spent >= this.trials || this.elapsed >= this.time || this.#abort?.aborted === true;
+    return this.spent >= this.trials || this.elapsed >= this.time || this.isStopped;
+  }
+
+  /** Whether it was interrupted. */
+  get isStopped(): boolean {
+    return this.#abort?.aborted === true;
   }
 }
 

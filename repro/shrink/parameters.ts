@@ -3,6 +3,7 @@ import type { Json, ReproParameters, TrafficRequest } from '../parameters/parame
 import { isRecord } from '../parameters/read.ts';
 import { type Budget, MOST_INVALID, stillFails } from './budget.ts';
 import { ddmin, smallest } from './ddmin.ts';
+import { smallestThatHolds, type Verified } from './verify.ts';
 
 /** The smallest parameters with which a reproduction still fails, and its control still does not. */
 
@@ -31,11 +32,8 @@ export interface ShrunkParameters {
   readonly verified: Verified;
   /** The same of the control; null without one that passes as given. */
   readonly control: Verified | null;
-}
-
-export interface Verified {
-  readonly failing: number;
-  readonly runs: number;
+  /** Cases that were smaller, and that fresh trials did not confirm. */
+  readonly fellBack: number;
 }
 
 /** Why nothing was shrunk: as given it is too rare, or the control fails as well. */
@@ -60,32 +58,37 @@ export async function shrinkParameters(
   const passes = wanted === null || (await controlPasses(given, wanted, { keep, budget, seed }));
   if (!passes && wanted?.isAskedFor === true) return 'control-fails';
   const control = passes ? (wanted?.trial ?? null) : null;
+  const taken: [ReproParameters, ...ReproParameters[]] = [given];
   const keeps: Keeps = async (parameters) => {
-    const does = await fails(parameters);
-    if (does !== true || control === null) return does;
-    return oncePassed(() => control(parameters, seed++), budget);
+    const fault = await fails(parameters);
+    const does =
+      fault !== true || control === null
+        ? fault
+        : await oncePassed(() => control(parameters, seed++), budget);
+    // What is kept is gone on with: the smallest yet.
+    if (does === true) taken.push(parameters);
+    return does;
   };
   let parameters = given;
   parameters = await smallestCount(parameters, 'attempts', keeps);
   parameters = await smallestCount(parameters, 'concurrency', keeps);
   parameters = await fewerArguments(parameters, keeps);
-  parameters = await lessTraffic(parameters, keeps);
+  await lessTraffic(parameters, keeps);
   const isMinimal = !budget.isSpent;
-  const outcomes: { subject: (boolean | null)[]; control: (boolean | null)[] } = {
-    subject: [],
-    control: [],
-  };
-  for (let run = 0; run < VERIFYING_RUNS; run++, seed++) {
-    // oxlint-disable-next-line no-await-in-loop -- one after another: they share the machine
-    outcomes.subject.push(await trial(parameters, seed));
-    // oxlint-disable-next-line no-await-in-loop -- in turn: a machine that becomes slower does so to both
-    if (control !== null) outcomes.control.push(await control(parameters, seed));
-  }
+  // Of one seed are a run and that of its control.
+  const held = await smallestThatHolds(taken, {
+    trial: (one) => trial(one, seed++),
+    control: control === null ? null : (one) => control(one, seed - 1),
+    keep,
+    runs: VERIFYING_RUNS,
+    budget,
+  });
   return {
-    parameters,
+    parameters: held.one,
     isMinimal,
-    verified: counted(outcomes.subject),
-    control: control === null ? null : counted(outcomes.control),
+    verified: held.verified,
+    control: held.control,
+    fellBack: held.fellBack,
   };
 }
 
@@ -118,14 +121,6 @@ async function oncePassed(
     if (hit !== null) return !hit;
   }
   return false;
-}
-
-/** One that could not run says nothing. */
-function counted(outcomes: readonly (boolean | null)[]): Verified {
-  return {
-    failing: outcomes.filter((one) => one === true).length,
-    runs: outcomes.filter((one) => one !== null).length,
-  };
 }
 
 async function smallestCount(

@@ -3,6 +3,7 @@ import { type Course, type CourseRunner, endsAlike, type Point } from '../schedu
 import type { Delay, Schedule } from '../schedules/schedule.ts';
 import { type Budget, stillFails } from './budget.ts';
 import { ddmin, smallest } from './ddmin.ts';
+import { smallestThatHolds, type Verified } from './verify.ts';
 
 /** The fewest and shortest waits with which a program still fails. */
 
@@ -16,7 +17,9 @@ export interface ShrunkSchedule {
   readonly before: number;
   readonly isMinimal: boolean;
   /** Of runs with the result, after it was found. */
-  readonly verified: { readonly failing: number; readonly runs: number };
+  readonly verified: Verified;
+  /** Schedules that were smaller, and that runs did not confirm. */
+  readonly fellBack: number;
 }
 
 export interface ShrinkScheduleOptions {
@@ -43,31 +46,38 @@ export async function shrinkSchedule(
     if (fails) witness = course;
     return fails;
   };
-  const keeps = (delays: readonly Delay[]): Promise<boolean | null> =>
-    stillFails(trial(delays), keep, budget);
-  if ((await keeps(schedule.delays)) !== true) return null;
+  const taken: [readonly Delay[], ...(readonly Delay[])[]] = [schedule.delays];
+  const keeps = async (delays: readonly Delay[]): Promise<boolean | null> => {
+    const does = await stillFails(trial(delays), keep, budget);
+    if (does === true) taken.push(delays);
+    return does;
+  };
+  if ((await stillFails(trial(schedule.delays), keep, budget)) !== true) return null;
   const { kept, isMinimal } = await ddmin(schedule.delays, keeps);
-  const delays = await shorten(kept, keeps);
-  let failing = 0;
-  for (let run = 0; run < VERIFYING_RUNS; run++) {
-    // oxlint-disable-next-line no-await-in-loop -- one after another: they share the machine
-    if (await trial(delays)()) failing++;
-  }
+  await shorten(kept, keeps);
+  const held = await smallestThatHolds(taken, {
+    trial: (delays) => trial(delays)(),
+    control: null,
+    keep,
+    runs: VERIFYING_RUNS,
+    budget,
+  });
   return {
-    schedule: { ...schedule, delays },
-    delays,
-    places: placesOf(delays, witness),
+    schedule: { ...schedule, delays: held.one },
+    delays: held.one,
+    places: placesOf(held.one, witness),
     before: schedule.delays.length,
     isMinimal,
-    verified: { failing, runs: VERIFYING_RUNS },
+    verified: held.verified,
+    fellBack: held.fellBack,
   };
 }
 
-/** Each wait as short as it can be while the others are what they are. */
+/** Tries each wait as short as it can be while the others are what they are. */
 async function shorten(
   delays: readonly Delay[],
   keeps: (delays: readonly Delay[]) => Promise<boolean | null>,
-): Promise<readonly Delay[]> {
+): Promise<void> {
   let shortened = delays;
   for (const [at, [task, step, turns]] of delays.entries()) {
     const sign = Math.sign(turns);
@@ -77,7 +87,6 @@ async function shorten(
     const size = await smallest(Math.abs(turns), 1, (candidate) => keeps(attempt(candidate)));
     shortened = attempt(size);
   }
-  return shortened;
 }
 
 function placesOf(delays: readonly Delay[], witness: Course | null): readonly Point[] {

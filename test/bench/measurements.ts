@@ -5,6 +5,7 @@ import {
   mkdirSync,
   readdirSync,
   readFileSync,
+  statSync,
   writeFileSync,
 } from 'node:fs';
 import { cpus, release } from 'node:os';
@@ -37,7 +38,7 @@ const git = (...args: string[]): string =>
 
 /** The commit, with a mark when the work tree differs from it. */
 export function commit(): string {
-  const changed = git('status', '--porcelain', '--', 'src', 'collectors') !== '';
+  const changed = git('status', '--porcelain', '--', 'src', 'collectors', 'repro') !== '';
   return git('rev-parse', '--short', 'HEAD') + (changed ? '+' : '');
 }
 
@@ -74,6 +75,17 @@ export async function rowsOf<T>(
     console.log(`${name}: ${rows.length} of ${n}`);
   }
   return rows.slice(0, n);
+}
+
+/** The first row of that name that was measured last, of whatever state; null where none was. */
+export function newestRow<T>(name: string): T | null {
+  const folder = join(cacheFolder(), 'bench');
+  const [newest] = readdirSync(folder)
+    .map((state) => join(folder, state, `${name}.jsonl`))
+    .filter((path) => existsSync(path))
+    .toSorted((a, b) => statSync(b).mtimeMs - statSync(a).mtimeMs);
+  const [line] = newest === undefined ? [] : readFileSync(newest, 'utf8').split('\n');
+  return line === undefined || line === '' ? null : (JSON.parse(line) as T);
 }
 
 /** A Markdown table. */

@@ -3,13 +3,14 @@ import { createHash } from 'node:crypto';
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { it } from 'vitest';
-import { publish, rowsOf, setting, table } from './measurements.ts';
+import { commit, newestRow, publish, rowsOf, setting, table } from './measurements.ts';
 import { publishedCases, type PublishedCase } from './published/case.ts';
 import { type PublishedRow, type Rate, takeThrough } from './published/stages.ts';
 
 /*
  * The published bugs of test/published: generated, run against the fixed release, explored where trials alone show nothing, shrunk, and run
- * again. Half an hour on a quiet machine; a case that was done is not done again as long as it, repro/ and its verbs are the same.
+ * again. An hour on a quiet machine; a case that was done is not done again as long as it, repro/ and its verbs are the same. Cases that are not
+ * asked for, or not come to yet, are published as they were measured last, each with its commit.
  */
 
 const EFFORT = {
@@ -30,25 +31,36 @@ function stateOf({ folder }: PublishedCase): string {
   return hash.update(tree('repro')).update(tree('src/commands/repro')).digest('hex').slice(0, 12);
 }
 
+/** A row, and where it was measured. */
+interface DatedRow extends PublishedRow {
+  readonly commit: string;
+  /** `2026-11-23` */
+  readonly on: string;
+  readonly effort: typeof EFFORT;
+}
+
 it('published bugs', async () => {
-  const rows: PublishedRow[] = [];
   for (const one of publishedCases(NAMES)) {
+    const measure = async (): Promise<DatedRow> => ({
+      ...(await takeThrough(one, EFFORT)),
+      commit: commit(),
+      on: new Date().toISOString().slice(0, 10),
+      effort: EFFORT,
+    });
     // oxlint-disable-next-line no-await-in-loop -- one after another: they share the machine
-    const [row] = await rowsOf(
-      `published-${one.name}`,
-      1,
-      () => takeThrough(one, EFFORT),
-      stateOf(one),
-    );
-    if (row !== undefined) rows.push(row);
+    await rowsOf(`published-${one.name}`, 1, measure, stateOf(one));
     // After each: broken off, the page has those that were done.
-    publish('Published bugs, reproduced', pageOf(rows));
+    const known = publishedCases([]).flatMap(({ name }) => {
+      const row = newestRow<DatedRow>(`published-${name}`);
+      return row === null ? [] : [row];
+    });
+    publish('Published bugs, reproduced', pageOf(known));
   }
 });
 
 const rate = ({ hits, trials }: Rate): string => `${hits} / ${trials}`;
 
-function pageOf(rows: readonly PublishedRow[]): string {
+function pageOf(rows: readonly DatedRow[]): string {
   const cells = rows.map((row) => {
     const { explored, before, after } = row;
     const size = ({ attempts, concurrency, lists }: typeof before): string =>
@@ -67,18 +79,22 @@ function pageOf(rows: readonly PublishedRow[]): string {
       after === null ? '–' : `${rate(after.buggy)}, ${rate(after.fixed)}`,
       String(row.trials),
       row.seconds.toFixed(0),
+      row.commit,
       row.problem ?? '',
     ];
   });
   const isShown = (row: PublishedRow): boolean => {
     const last = row.explored ?? row.after;
-    return last !== null && last.buggy.hits > 0 && last.fixed.hits === 0;
+    return last !== null && last.buggy.hits / last.buggy.trials >= 0.5 && last.fixed.hits === 0;
   };
+  const runs = [...new Set(rows.map(({ effort }) => effort.runs))].join(' or ');
+  const schedules = [...new Set(rows.map(({ effort }) => effort.schedules))].join(' or ');
   const shown = rows.filter(isShown).length;
   const all = publishedCases([]).length;
-  return `${rows.length} of ${all} cases were measured. ${shown} of them fail on the release that has them and pass on the fixed one, as the smallest reproduction does. ${EFFORT.runs} trials of each release, in turn, in
-environments that \`--package\` made; where fewer than half of them failed, up to ${EFFORT.schedules} schedules, and the schedule that failed, shrunk, is replayed on both. Sizes: attempts × at once × argument
-lists, or waits of a schedule. Trials: of all stages, the fixed release's too; seconds as they were beside other work, installing not left out. The calls are in test/published.
+  return `${rows.length} of ${all} cases were measured, on commits that stand in their rows, the machine busy with other work. ${shown} of them fail in at least half of the trials on the release that has them and in
+none on the fixed one, as the smallest reproduction does. ${runs} trials of each release, in turn, in environments that \`--package\` made; where fewer than half of them failed, up to ${schedules} schedules, and the
+schedule that failed, shrunk, is replayed on both. Sizes: attempts × at once × argument lists, or waits of a schedule. Trials: of all stages, the fixed release's too; seconds as they were beside
+other work, installing not left out. The calls are in test/published.
 
-${table(['Releases', 'Class', 'Oracle', 'Natural', 'Fixed', 'After explore', 'Size before', 'After shrink', 'Shrunk: buggy, fixed', 'Trials', 'Seconds', 'Problem'], cells)}`;
+${table(['Releases', 'Class', 'Oracle', 'Natural', 'Fixed', 'After explore', 'Size before', 'After shrink', 'Shrunk: buggy, fixed', 'Trials', 'Seconds', 'Commit', 'Problem'], cells)}`;
 }

@@ -3,11 +3,8 @@ import type { ReproParameters } from '../../../../repro/parameters/parameters.ts
 import { PARAMETERS_FILE, readParameters } from '../../../../repro/parameters/read.ts';
 import { writeParameters } from '../../../../repro/parameters/write.ts';
 import { Budget } from '../../../../repro/shrink/budget.ts';
-import {
-  type ParameterTrial,
-  shrinkParameters,
-  type Verified,
-} from '../../../../repro/shrink/parameters.ts';
+import { type ParameterTrial, shrinkParameters } from '../../../../repro/shrink/parameters.ts';
+import type { Verified } from '../../../../repro/shrink/verify.ts';
 import { runTrial, type TrialEnvironment } from '../../../../repro/trials/run-trial.ts';
 import { EXIT, type ExitCode } from '../../../core/exit-code.ts';
 import type { Ratio, Seconds } from '../../../core/types.ts';
@@ -17,7 +14,7 @@ import { makeArms } from '../run/arms.ts';
 import { parseControl } from '../run/options.ts';
 import { parseTrialChoice } from '../trial-environment.ts';
 import { stopCode } from './stop-code.ts';
-import { budgetText } from './text.ts';
+import { budgetText, fellBackText } from './text.ts';
 
 const SMALL_FILE = 'parameters.small.json';
 
@@ -69,7 +66,7 @@ export async function shrinkFolder(
       environment.stdout.write(`invalid: ${why}\n`);
       return stopCode(signals) ?? EXIT.invalid;
     }
-    const { parameters, isMinimal, verified, control } = shrunk;
+    const { parameters, isMinimal, verified, control, fellBack } = shrunk;
     const name = values['write'] === true ? PARAMETERS_FILE : SMALL_FILE;
     const isSound =
       verified.failing > 0 && (control === null || (control.failing === 0 && control.runs > 0));
@@ -77,7 +74,7 @@ export async function shrinkFolder(
     const lines = [
       `${sizes(given)} before, in ${budget.spent} trials and ${budget.elapsed.toFixed(1)} s${isMinimal ? '' : '; the budget ended before everything was tried'}`,
       `${sizes(parameters)} left: ${name}`,
-      `verified with fresh seeds: fails ${verified.failing} of ${verified.runs}`,
+      `verified with fresh seeds: fails ${verified.failing} of ${verified.runs}${fellBackText(fellBack)}`,
       controlText(arms.control?.label ?? null, control),
     ];
     environment.stdout.write(`${lines.join('\n')}\n`);

@@ -14,16 +14,23 @@ export function budgetText(limits: { keep: Ratio; trials: number; time: Seconds 
   return `at most ${limits.trials} runs and ${writeDuration(limits.time)}; kept is what fails at a rate of ${limits.keep} or more\n`;
 }
 
+/** That smaller cases were given up, as a part of a line; nothing where the smallest one held. */
+export function fellBackText(fellBack: number): string {
+  return fellBack === 0
+    ? ''
+    : `; ${fellBack} smaller ${fellBack === 1 ? 'one' : 'ones'} did not hold`;
+}
+
 /** What is left of a schedule, and where. */
 export function shrunkText(
   shrunk: ShrunkSchedule,
   around: readonly (Between | null)[],
   { program, budget }: { readonly program: Program; readonly budget: Budget },
 ): string {
-  const { delays, places, before, verified, isMinimal, schedule } = shrunk;
+  const { delays, places, before, verified, isMinimal, fellBack, schedule } = shrunk;
   const lines = [
     `${before} waits before, ${delays.length} left, in ${budget.spent} runs and ${budget.elapsed.toFixed(1)} s${isMinimal ? '' : '; the budget ended before every one was tried'}`,
-    `verified: fails ${verified.failing} of ${verified.runs}`,
+    `verified: fails ${verified.failing} of ${verified.runs}${fellBackText(fellBack)}`,
     `schedule: ${writeSchedule(program.language, schedule)}`,
   ];
   const described = places.map((point, at) => placeText(point, around[at] ?? null, program.cwd));

@@ -31,7 +31,9 @@ one, and makes those that are left shorter, until every one is needed. The last
 line names the place.
 
 Each candidate is run until a sequential test says whether it still fails at
-the rate to keep. The budget is printed and kept; the result is run again.
+the rate to keep. The budget is printed and kept; the result is run again, and
+given up for a larger one where it does not fail often enough, or its control
+fails.
 
 Options:
       --schedule <text>     py1.… or nd1.…, as trace repro explore prints it
