@@ -29,9 +29,18 @@ const STEADY_LOOKS = 3;
 /** A later rate below this share of the first is a cache that is about full: an exponential filling falls to it when half is in. */
 const STEADY_SHARE: Ratio = 0.5;
 
+/** Entries that have no memory outside of themselves: what a container of them gains is known. */
+const PLAIN: ReadonlySet<string> = new Set(
+  'int float complex bool NoneType str bytes range type function'.split(' '),
+);
+/** Fewer new entries are traffic (as in core/heap-growth.ts). */
+const LEAST_ENTRIES = 64;
+/** What an entry has outside of the interpreter's objects (an array's numbers, a stream's text) is at least of this size to be told apart from allocators that grow. */
+const LEAST_OUTSIDE: Bytes = 1024;
+
 /** What grew, and who holds it. */
 export interface HeldGrowth {
-  readonly mechanism: 'listeners' | 'python-objects';
+  readonly mechanism: 'listeners' | 'python-objects' | 'native-held';
   /** As a sentence ends: `held by app.cache._store`. */
   readonly owned: string;
   readonly owner: Owner;
@@ -98,9 +107,10 @@ function heldIn(pid: number, looks: readonly HeapLook[]): HeldGrowth | null {
         isSteady: steady,
       };
   }
+  if (growth.verdict === 'native') return outsideHeld(pid, looks, growth);
   const [type] = growth.types;
   const typeShare = type === undefined ? 0 : Math.min(1, type.addedBytes / whole);
-  if (growth.verdict === 'native' || type === undefined || typeShare < HOLDER_SHARE) return null;
+  if (type === undefined || typeShare < HOLDER_SHARE) return null;
   const name = printable(type.type, TEXT_LIMIT);
   return {
     mechanism: 'python-objects',
@@ -116,6 +126,46 @@ function heldIn(pid: number, looks: readonly HeapLook[]): HeldGrowth | null {
     },
     pid,
     elapsed: growth.elapsed,
+  };
+}
+
+/**
+ * Memory that is in no object of the interpreter's (arrays of numbers, tensors, images, streams: their objects are small, what they stand for
+ * is not) and yet held by objects: one container gains entries in each of three looks or more at much the same rate, and no other gains half as
+ * many bytes. Null where that cannot be said: then the memory is a library's or an allocator's.
+ */
+function outsideHeld(
+  pid: number,
+  looks: readonly HeapLook[],
+  growth: HeapGrowth,
+): HeldGrowth | null {
+  const { resident, elapsed } = growth;
+  const change = growth.containers.find(
+    ({ container: { id, content, at }, addedCount }) =>
+      at !== null &&
+      content !== null &&
+      !PLAIN.has(content) &&
+      addedCount >= LEAST_ENTRIES &&
+      isSteady(looks, (look) => entriesOf(look, id)),
+  );
+  if (change === undefined || resident === null || !isAlone(growth, change)) return null;
+  const each = resident / change.addedCount;
+  if (each < LEAST_OUTSIDE) return null;
+  const held = ofContainer(pid, growth, { change, share: 1 });
+  return {
+    ...held,
+    mechanism: 'native-held',
+    owner: { name: held.owner.name, rise: resident, share: 1 },
+    evidence: {
+      ...held.evidence,
+      summary: `${held.evidence.summary}; memory outside of Python's objects grew with it, ${(each / 1024).toFixed(1)} KiB for each entry`,
+      data: {
+        ...held.evidence.data,
+        resident_per_entry_bytes: Math.round(each),
+        elapsed_s: elapsed,
+      },
+    },
+    isSteady: true,
   };
 }
 

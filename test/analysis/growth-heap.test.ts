@@ -101,6 +101,55 @@ describe('memory that grows with objects that were looked at', () => {
     ).toMatchObject([{ code: 'TRC110', mechanism: 'listeners' }]);
   });
 
+  describe('in memory that is no object (arrays, tensors, images)', () => {
+    const steep = (s: number): number => (50 + s * 2) * MIB;
+    /** An entry of 100 bytes that stands for 40 KiB elsewhere. */
+    const frames = (s: number, more: Partial<HeapContainer> = {}): HeapContainer => ({
+      ...cache(100 + s * 51, { type: 'list', content: 'numpy.ndarray', ...more }),
+      bytes: (100 + s * 51) * 100,
+    });
+    const looks = (of: (s: number) => HeapContainer[]): Observation[] =>
+      [5, 12, 28].map((s) => look(s, steep(s), of(s)));
+
+    it('is a leak of what alone gains entries, as many in each look', () => {
+      const [finding, ...others] = findingsOf(
+        memory(30, steep),
+        looks((s) => [frames(s)]),
+      );
+      expect(others).toEqual([]);
+      expect(finding).toMatchObject({
+        code: 'TRC110',
+        mechanism: 'native-held',
+        confidence: 'likely',
+        where: [{ function: 'app.cache._store' }],
+      });
+      const heap = finding?.evidence.find(({ kind }) => kind === 'heap');
+      expect(heap?.summary).toContain('40.2 KiB for each entry');
+    });
+
+    it('is nobody’s where two containers gain as much', () => {
+      const two = looks((s) => [frames(s), frames(s, { id: '7f01:dict' })]);
+      expect(findingsOf(memory(30, steep), two)).toEqual([]);
+    });
+
+    it('is nobody’s where the entries are numbers or texts, or become fewer', () => {
+      for (const content of ['int', 'str'])
+        expect(
+          findingsOf(
+            memory(30, steep),
+            looks((s) => [frames(s, { content })]),
+          ),
+        ).toEqual([]);
+      const levelled = looks((s) => [frames(Math.min(s, 12))]);
+      expect(findingsOf(memory(30, steep), levelled)).toEqual([]);
+    });
+
+    it('is nobody’s before a third look: a filling cache looks like that', () => {
+      const two = [5, 12].map((s) => look(s, steep(s), [frames(s)]));
+      expect(findingsOf(memory(30, steep), two)).toEqual([]);
+    });
+  });
+
   it('is said within half a minute where it is fast', () => {
     const fast = (s: number): number => (50 + s * 5) * MIB;
     const of = (s: number): HeapContainer => cache(1000 + s * 5120);
