@@ -87,7 +87,15 @@ function allocatedFinding(
   const isListeners = mechanism === 'listeners';
   const finding = leakFinding(
     view,
-    { what: 'the V8 heap, all garbage collected,', verb: 'grows', unit: 'bytes', trend },
+    {
+      what:
+        mechanism === 'v8-external'
+          ? 'the V8 heap with its buffers, all garbage collected,'
+          : 'the V8 heap, all garbage collected,',
+      verb: 'grows',
+      unit: 'bytes',
+      trend,
+    },
     {
       code: 'TRC110',
       kind: 'memory-leak',

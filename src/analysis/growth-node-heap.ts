@@ -1,7 +1,7 @@
 import { readNodeHeapSnapshot } from '../core/node-heap-snapshot.ts';
 import type { HeapSite, NodeHeapLook } from '../core/node-heap.ts';
 import { frameOrigin, rankPlaces } from '../core/place.ts';
-import { SNAPSHOT } from '../core/semconv.ts';
+import { ATTR, METRIC, SNAPSHOT } from '../core/semconv.ts';
 import { printable } from '../core/text.ts';
 import { theilSen } from '../core/theil-sen.ts';
 import type { Trend } from '../core/trend.ts';
@@ -46,25 +46,40 @@ const ANYTHING: Limits = {
 };
 /** Nobody caches callbacks. Work that slows down, as it does with thousands of them to call, adds fewer: they have to become more in each look. */
 const LISTENERS: Limits = { rise: 2 ** 18, ratio: 0, samples: 8, steady: 0.1, heap: 2 ** 20 };
+/** Each stands for a buffer and what V8 keeps of it: fewer know the rate well enough, for what they hold is known whole. */
+const BUFFERS: Limits = { ...ANYTHING, samples: 8, steady: 0.25 };
+const KINDS: Readonly<
+  Record<AllocatedGrowth['mechanism'], { readonly limits: Limits; readonly by: string }>
+> = {
+  listeners: { limits: LISTENERS, by: 'for listeners added in' },
+  'v8-external': { limits: BUFFERS, by: 'for buffers made in' },
+  'v8-heap': { limits: ANYTHING, by: 'under' },
+};
 /** A place that explains less of what stays is one of several. */
 const SITE_SHARE: Ratio = 0.3;
 /** Objects sampled that belong to something open; fewer are of what is under way. */
 const LEAST_OPENED = 8;
 const PLACES = 5;
 const TEXT_LIMIT = 200;
+/** A look collected all, and memory of buffers that was read so soon after it has no garbage in it. */
+const AFTER_LOOK: Seconds = 2;
+/** Buffers are small objects of V8's that stand for memory elsewhere: where this much was gained there, those who make them are asked first. */
+const LEAST_EXTERNAL: Bytes = 8 * 2 ** 20;
+/** Functions of Node that make buffers. */
+const MAKES_BUFFERS = /(?:^|\.)(?:alloc\w*|from\w*|concat|FastBuffer|createUnsafeBuffer|Buffer)$/;
 /** Functions of Node that keep a callback. */
 const KEEPS_CALLBACKS =
   /(?:^|\.)(?:addEventListener|addListener|prependListener|_addListener|on|once)$/;
 
 /** Growth of V8's heap with the place that allocated it. */
 export interface AllocatedGrowth {
-  readonly mechanism: 'listeners' | 'v8-heap';
+  readonly mechanism: 'listeners' | 'v8-heap' | 'v8-external';
   readonly pid: number;
   readonly owner: Owner;
   /** The place that allocates and what called it, innermost first. */
   readonly places: readonly Place[];
   readonly evidence: Evidence;
-  /** Of the heap in use after each collection. */
+  /** Of the heap in use after each collection, with the buffers that it holds where those grow. */
   readonly trend: Trend;
 }
 
@@ -72,7 +87,7 @@ export interface AllocatedGrowth {
 export function allocatedGrowth(view: RecordingView): AllocatedGrowth | null {
   let best: AllocatedGrowth | null = null;
   for (const [pid, looks] of looksByProcess(view)) {
-    const found = growthIn(pid, looks);
+    const found = growthIn(pid, looks, externalAfter(view, pid, looks));
     if (found !== null && found.owner.rise > (best?.owner.rise ?? 0)) best = found;
   }
   return best;
@@ -112,22 +127,62 @@ function looksByProcess(view: RecordingView): ReadonlyMap<number, readonly NodeH
   return looks;
 }
 
-function growthIn(pid: number, looks: readonly NodeHeapLook[]): AllocatedGrowth | null {
+/** Memory of buffers just after each look; zeros where it was not read, or did not grow from each to the next. */
+function externalAfter(
+  view: RecordingView,
+  pid: number,
+  looks: readonly NodeHeapLook[],
+): readonly Bytes[] {
+  const series = view
+    .series(METRIC.heapExternal.name)
+    .filter(({ attributes }) => (attributes[ATTR.pid] ?? pid) === pid);
+  const after = looks.map((look) => {
+    for (const { at, value } of series) {
+      const i = at.findIndex((time) => time >= look.at);
+      if (i !== -1 && (at[i] ?? 0) - look.at <= AFTER_LOOK) return value[i] ?? 0;
+    }
+    return 0;
+  });
+  const grows = after.every((bytes, i) => i === 0 || bytes > (after[i - 1] ?? 0));
+  return grows ? after : looks.map(() => 0);
+}
+
+function growthIn(
+  pid: number,
+  looks: readonly NodeHeapLook[],
+  external: readonly Bytes[],
+): AllocatedGrowth | null {
   if (looks.length < LEAST_LOOKS) return null;
+  const none = looks.map(() => 0);
+  const isOutside = (external.at(-1) ?? 0) - (external[0] ?? 0) >= LEAST_EXTERNAL;
   // A callback that stays keeps all that it refers to: where callbacks grow, what else grows hangs on them.
   return (
-    siteGrowth(pid, looks, ({ frames }) => frames.some(keepsCallbacks)) ?? siteGrowth(pid, looks)
+    siteGrowth(pid, { looks, external: none, of: 'listeners' }) ??
+    (isOutside ? siteGrowth(pid, { looks, external, of: 'v8-external' }) : null) ??
+    siteGrowth(pid, { looks, external, of: 'v8-heap' })
   );
 }
 
-/** Growth of what one place allocates, of all sites or of those of listeners. */
+const IS_OF: Readonly<Record<AllocatedGrowth['mechanism'], (site: HeapSite) => boolean>> = {
+  listeners: ({ frames }) => frames.some(keepsCallbacks),
+  'v8-external': ({ frames }) => frames.some(makesBuffers),
+  'v8-heap': () => true,
+};
+
+/** Growth of what one place allocates, of all sites, of those of listeners or of those of buffers. */
 function siteGrowth(
   pid: number,
-  looks: readonly NodeHeapLook[],
-  isListening: ((site: HeapSite) => boolean) | null = null,
+  {
+    looks,
+    external,
+    of: kind,
+  }: {
+    readonly looks: readonly NodeHeapLook[];
+    readonly external: readonly Bytes[];
+    readonly of: AllocatedGrowth['mechanism'];
+  },
 ): AllocatedGrowth | null {
-  const of = ({ sites }: NodeHeapLook): readonly HeapSite[] =>
-    isListening === null ? sites : sites.filter(isListening);
+  const of = ({ sites }: NodeHeapLook): readonly HeapSite[] => sites.filter(IS_OF[kind]);
   const [first] = looks;
   const last = looks.at(-1);
   if (first === undefined || last === undefined) return null;
@@ -135,35 +190,52 @@ function siteGrowth(
   const [place] = places;
   if (place === undefined) return null;
   const own = looks.map((look) => of(look).filter((site) => isAt(site, place)));
-  const rise = sumOf(own.at(-1) ?? []);
   const samples = (own.at(-1) ?? []).reduce((sum, site) => sum + site.samples, 0);
-  const stayed = sumOf(last.sites);
-  const limits = isListening === null ? ANYTHING : LISTENERS;
-  if (rise < Math.max(limits.rise, first.used * limits.ratio) || samples < limits.samples)
-    return null;
-  if (isListening === null && rise < stayed * SITE_SHARE) return null;
+  const stayed = sumOf(kind === 'v8-external' ? of(last) : last.sites);
+  const share = Math.min(1, sumOf(own.at(-1) ?? []) / stayed);
+  const outside = (external.at(-1) ?? 0) - (external[0] ?? 0);
+  // What buffers hold is put down to who makes them, by their share of what was made and stayed.
+  const rise = sumOf(own.at(-1) ?? []) + outside * share;
+  const { limits } = KINDS[kind];
+  const before = first.used + (external[0] ?? 0);
+  if (rise < Math.max(limits.rise, before * limits.ratio) || samples < limits.samples) return null;
+  if (kind !== 'listeners' && share < SITE_SHARE) return null;
   const at = looks.map((look) => look.at);
   if (!isSteady(at, own.map(sumOf), limits.steady)) return null;
-  const trend = trendOf(looks);
+  const trend = trendOf(looks, external);
   if (trend === null || trend.last - trend.first < limits.heap) return null;
-  const share = Math.min(1, rise / stayed);
-  const name = printable(place.function, TEXT_LIMIT);
+  const name = nameOf(place);
   const elapsed = last.at - first.at;
+  const buffers = outside >= LEAST_EXTERNAL ? `, ${mib(outside)} of buffers more` : '';
   return {
-    mechanism: isListening === null ? 'v8-heap' : 'listeners',
+    mechanism: kind === 'v8-heap' && outside > stayed ? 'v8-external' : kind,
     pid,
     owner: { name, rise, share },
     places,
     evidence: {
       kind: 'heap',
       summary:
-        `of what was allocated in ${elapsed.toFixed(0)} s ${isListening === null ? `under ${name}` : `for listeners added in ${name}`}, ` +
-        `${(rise / 2 ** 20).toFixed(1)} MiB stayed when V8 had collected its heap (${samples} samples), and more in each look`,
-      data: { bytes: rise, samples, stayed_bytes: stayed, looks: looks.length },
+        `of what was allocated in ${elapsed.toFixed(0)} s ${KINDS[kind].by} ${name}, ` +
+        `${mib(sumOf(own.at(-1) ?? []))} stayed when V8 had collected its heap (${samples} samples)${buffers}, and more in each look`,
+      data: {
+        bytes: rise,
+        external_bytes: outside,
+        samples,
+        stayed_bytes: stayed,
+        looks: looks.length,
+      },
     },
     trend,
   };
 }
+
+/** The function, with the end of its file where it has no name of its own. */
+function nameOf({ function: name, file, line }: Place): string {
+  const text = printable(name, TEXT_LIMIT);
+  return text === '(anonymous)' ? `${text} at ${file.split('/').at(-1)}:${line}` : text;
+}
+
+const mib = (bytes: Bytes): string => `${(bytes / 2 ** 20).toFixed(1)} MiB`;
 
 /** The innermost place that has half of what stayed, or the one that has most of all. */
 function placesOf(sites: readonly Pick<HeapSite, 'frames' | 'bytes'>[]): readonly Place[] {
@@ -210,6 +282,9 @@ const sumOf = (sites: readonly Pick<HeapSite, 'bytes'>[]): Bytes =>
 const keepsCallbacks = ({ function: name, file }: Frame): boolean =>
   file.startsWith('node:') && KEEPS_CALLBACKS.test(name);
 
+const makesBuffers = ({ function: name, file }: Frame): boolean =>
+  file.startsWith('node:') && MAKES_BUFFERS.test(name);
+
 function isAt({ frames }: HeapSite, { function: name, file }: Place): boolean {
   return frames.some((frame) => frame.function === name && frame.file === file);
 }
@@ -224,9 +299,9 @@ function isSteady(at: readonly Seconds[], value: readonly number[], share: Ratio
 }
 
 /** Of a handful of readings in each of which all was collected; null where one was not higher than the one before. */
-function trendOf(looks: readonly NodeHeapLook[]): Trend | null {
+function trendOf(looks: readonly NodeHeapLook[], external: readonly Bytes[]): Trend | null {
   const at = looks.map((look) => look.at);
-  const used = looks.map((look) => look.used);
+  const used = looks.map((look, i) => look.used + (external[i] ?? 0));
   if (used.some((one, i) => i > 0 && one <= (used[i - 1] ?? 0))) return null;
   const { slope, low, high } = theilSen(at, used);
   const third = Math.max(0, looks.length - Math.max(2, Math.ceil(looks.length / 3)));

@@ -68,6 +68,55 @@ describe('a V8 heap that was collected before each look', () => {
     expect(finding?.where[0]?.function).toBe('send');
   });
 
+  describe('with buffers that it holds', () => {
+    const BUFFER = frame('alloc', 'node:buffer');
+    const external = (value: (second: number) => number): Observation[] =>
+      Array.from({ length: 40 }, (_, second) => ({
+        kind: 'sample',
+        at: T0 + second,
+        metric: METRIC.heapExternal.name,
+        value: Math.round(value(second) * MIB),
+        attributes: { [ATTR.pid]: 42 },
+      }));
+    /** 60 KiB a second of what stands for buffers. */
+    const small = (i: number): readonly HeapSite[] =>
+      i === 0 ? [] : [site([BUFFER, CLIENT, OWN], 0.35 * i * MIB), site([OWN], 0.1 * i * MIB)];
+    const seen = looks((i) => 10 + 0.5 * i, small);
+
+    it('is a leak of who makes them, where both grow in each look', () => {
+      const [finding] = findingsOf(
+        seen,
+        external((s) => 8 + s),
+      );
+      expect(finding).toMatchObject({ kind: 'memory-leak', mechanism: 'v8-external' });
+      expect(finding?.where[0]).toMatchObject({ function: 'send', module: 'client' });
+      expect(finding?.evidence.find(({ kind }) => kind === 'heap')?.data).toMatchObject({
+        external_bytes: 24 * MIB,
+      });
+    });
+
+    it.each([
+      ['they come and go', (s: number) => 8 + 12 * (Math.round(s / 4) % 2)],
+      ['they hardly grow', (s: number) => 8 + s * 0.1],
+      ['there are none', () => 0],
+    ])('is none where %s', (_, level) => {
+      expect(findingsOf(seen, external(level))).toEqual([]);
+    });
+
+    it('is none where what makes them does not stay', () => {
+      const passing = looks(
+        (i) => 10 + 0.5 * i,
+        (i) => (i === 0 ? [] : [site([BUFFER, CLIENT, OWN], 0.4 * MIB)]),
+      );
+      expect(
+        findingsOf(
+          passing,
+          external((s) => 8 + s),
+        ).filter(({ where }) => where.length > 0),
+      ).toEqual([]);
+    });
+  });
+
   it.each([
     ['a cache that fills up', (i: number) => 14 * (1 - Math.exp(-i))],
     ['one that has stopped to grow', (i: number) => [0, 4, 8, 12, 12][i] ?? 0],
