@@ -36,11 +36,15 @@ while True:
             print(*struct.unpack_from("=II", message, 56), flush=True)
 `;
 
-/** Exits remembered: those of some minutes on a machine that runs many short commands. */
+/** Exits remembered: those of some minutes on a machine that runs many short commands, 32 KiB from the start. */
 const REMEMBERED = 4096;
 
 export class ExitListener {
-  readonly #statuses = new Map<number, number>();
+  /** The latest exits, in a ring: a Map of them is made anew, larger, again and again. */
+  readonly #pids = new Int32Array(REMEMBERED);
+  readonly #statuses = new Int32Array(REMEMBERED);
+  /** Exits heard so far. */
+  #heard = 0;
   #child: ChildProcess | null = null;
 
   /** Begins to listen, where that is possible; until then, and elsewhere, nothing is heard. Starts a process that ends with us. */
@@ -59,7 +63,10 @@ export class ExitListener {
 
   /** The wait(2) status with which process `pid` ended, null when that was not heard. */
   statusOf(pid: number): number | null {
-    return this.#statuses.get(pid) ?? null;
+    // The newest first: a pid may be given again.
+    for (let i = this.#heard - 1; i >= Math.max(0, this.#heard - REMEMBERED); i--)
+      if (this.#pids[i % REMEMBERED] === pid) return this.#statuses[i % REMEMBERED] ?? null;
+    return null;
   }
 
   /** Safe to call twice. */
@@ -70,11 +77,8 @@ export class ExitListener {
   #take(line: string): void {
     const [pid, status] = line.split(' ').map(Number);
     if (pid === undefined || status === undefined || Number.isNaN(pid + status)) return;
-    // The newest goes last: a pid may be given again.
-    this.#statuses.delete(pid);
-    this.#statuses.set(pid, status);
-    const [oldest] = this.#statuses.keys();
-    if (this.#statuses.size > REMEMBERED && oldest !== undefined) this.#statuses.delete(oldest);
+    this.#pids[this.#heard % REMEMBERED] = pid;
+    this.#statuses[this.#heard++ % REMEMBERED] = status;
   }
 }
 

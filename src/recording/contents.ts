@@ -20,8 +20,10 @@ import { SeriesStore } from './series-store.ts';
 
 /** How much is kept; beyond it, what there is is thinned out, so that it still covers the whole run. */
 export interface ContentsLimits extends RecordLimits {
-  /** Readings, 16 bytes each; histograms have an eighth of that beside them. */
+  /** Readings, 16 bytes each at most; histograms have an eighth of that beside them. */
   readonly points: number;
+  /** Of histograms, counted in readings, what is kept as it came: more is added up in windows of a minute at most, though there is room. */
+  readonly histograms?: number;
 }
 
 /** Room that is made at once, so that it is not looked for again soon. */
@@ -33,6 +35,8 @@ const WINDOW: { readonly first: Seconds; readonly longest: Seconds } = {
   first: 2,
   longest: 2 ** 22,
 };
+/** Nothing that is read of a run in memory needs its distributions finer than this. */
+const HISTOGRAM_WINDOW: Seconds = 64;
 
 export class RecordingContents {
   readonly #limits: ContentsLimits;
@@ -44,6 +48,8 @@ export class RecordingContents {
   #window: Seconds | null = null;
   /** Histograms are large and lose nothing but their times when they are added up: that is done sooner, and by itself. */
   #histogramWindow: Seconds = 0;
+  /** So many histograms, in readings, are added up again. */
+  #histogramsAt: number;
   #lost = 0;
   #first = Number.POSITIVE_INFINITY;
   #last = Number.NEGATIVE_INFINITY;
@@ -51,6 +57,7 @@ export class RecordingContents {
   constructor(limits: ContentsLimits) {
     this.#limits = limits;
     this.#records = new RecordStore(limits);
+    this.#histogramsAt = limits.histograms ?? Number.POSITIVE_INFINITY;
   }
 
   /** Observations that were not kept although the rest was thinned out. */
@@ -172,6 +179,7 @@ export class RecordingContents {
       });
       return this.#series.points < points;
     }
+    if (kind === 'histogram' && this.#histograms.weight >= this.#histogramsAt) this.#addUp();
     const weight = points * HISTOGRAM_SHARE;
     if (kind === 'histogram' && this.#histograms.weight >= weight) {
       const from = Math.max(WINDOW.first, this.#histogramWindow);
@@ -182,6 +190,19 @@ export class RecordingContents {
       return this.#histograms.weight < weight;
     }
     return true;
+  }
+
+  /** Adds up histograms in ever longer windows, to a minute, until there are few again. */
+  #addUp(): void {
+    const few = this.#limits.histograms ?? Number.POSITIVE_INFINITY;
+    let window = Math.max(WINDOW.first, this.#histogramWindow);
+    this.#histograms.downsample(window);
+    while (this.#histograms.weight > few * ROOM && window < HISTOGRAM_WINDOW) {
+      window *= 2;
+      this.#histograms.downsample(window);
+    }
+    this.#histogramWindow = window;
+    this.#histogramsAt = Math.max(few, this.#histograms.weight / ROOM);
   }
 
   #metricNames(): readonly string[] {

@@ -8,8 +8,13 @@ export interface MemoryRecording extends Sink {
   readonly dropped: number;
 }
 
-/** 16 MB of readings: five hours of 50 series a second, before any of them is thinned out. */
+/**
+ * Five hours of 50 series a second, before any of them is thinned out: 16 MB at most, and about a quarter of that, as times are shared and most
+ * values are short (column.ts).
+ */
 const MEMORY_POINTS = 1_000_000;
+/** 256 kB: five minutes of one event loop as they come, hours of it by the minute. */
+const MEMORY_HISTOGRAMS = 16_384;
 const MEMORY_RECORDS = 50_000;
 /** A blocked span with its stack takes about 1.5 kB. */
 const MEMORY_ALIKE = 20_000;
@@ -21,6 +26,7 @@ export function memoryRecording(
 ): MemoryRecording {
   const limits = {
     points: MEMORY_POINTS,
+    histograms: MEMORY_HISTOGRAMS,
     records: MEMORY_RECORDS,
     alike: MEMORY_ALIKE,
     ...options.limits,

@@ -2,6 +2,7 @@ import { ATTR } from '../core/semconv.ts';
 import type { Attributes, Sample, Seconds } from '../core/types.ts';
 import { Column } from './column.ts';
 import { downsample, type Points } from './downsample.ts';
+import { TimeAxes, type Times } from './time-axes.ts';
 
 /** The series of a recording, thinned out when they become too many readings. */
 
@@ -19,7 +20,8 @@ export interface StoredSeries {
 interface GrowingSeries {
   readonly metric: string;
   readonly attributes: Attributes;
-  at: Column;
+  /** When its readings were taken: shared with what is read together. */
+  times: Times | null;
   value: Column;
   extremeAt: Column;
   extremeValue: Column;
@@ -39,6 +41,7 @@ export class SeriesStore {
   readonly #series = new Map<string, Map<string, GrowingSeries>>();
   /** Attribute objects seen before: samplers and the decoder reuse theirs. */
   readonly #identities = new WeakMap<Attributes, Identity>();
+  #axes = new TimeAxes();
   #count = 0;
   #points = 0;
   #evicted = 0;
@@ -61,21 +64,27 @@ export class SeriesStore {
     const identity =
       sample.attributes === undefined ? NO_ATTRIBUTES : this.#identityOf(sample.attributes);
     const series = this.#seriesFor(sample.metric, identity);
-    (identity.isExtreme ? series.extremeAt : series.at).push(sample.at);
-    (identity.isExtreme ? series.extremeValue : series.value).push(sample.value);
+    if (identity.isExtreme) {
+      series.extremeAt.push(sample.at);
+      series.extremeValue.push(sample.value);
+    } else {
+      series.times = this.#axes.push(series.times, series.value.length, sample.at);
+      series.value.push(sample.value);
+    }
     this.#points++;
   }
 
   /** Thins out every series to windows of this length. */
   downsample(window: Seconds): void {
     this.#points = 0;
+    this.#axes = new TimeAxes();
     for (const byAttributes of this.#series.values()) {
       for (const series of byAttributes.values()) {
         const { last, extremes } = downsample(readingsOf(series), extremesOf(series), window);
-        series.at = Column.of(last.at, true);
-        series.value = Column.of(last.value, true);
-        series.extremeAt = Column.of(extremes.at, true);
-        series.extremeValue = Column.of(extremes.value, true);
+        series.times = this.#axes.of(last.at);
+        series.value = Column.of(last.value);
+        series.extremeAt = Column.of(extremes.at);
+        series.extremeValue = Column.of(extremes.value);
         this.#points += last.at.length + extremes.at.length;
       }
     }
@@ -111,7 +120,7 @@ export class SeriesStore {
     const series = {
       metric,
       attributes: identity.attributes,
-      at: new Column(),
+      times: null,
       value: new Column(),
       extremeAt: new Column(),
       extremeValue: new Column(),
@@ -124,9 +133,11 @@ export class SeriesStore {
   /** Lets go of a quarter of the series of the metric that has most, those first that ended first. */
   #evict(): void {
     const [most] = [...this.#series.values()].sort((a, b) => b.size - a.size);
-    const byEnd = [...(most ?? [])].sort(([, a], [, b]) => (a.at.last ?? 0) - (b.at.last ?? 0));
-    for (const [key, series] of byEnd.slice(0, Math.ceil(byEnd.length / 4))) {
-      const points = series.at.length + series.extremeAt.length;
+    const byEnd = [...(most ?? [])]
+      .map(([key, series]) => ({ key, series, end: endOf(series) }))
+      .sort((a, b) => a.end - b.end);
+    for (const { key, series } of byEnd.slice(0, Math.ceil(byEnd.length / 4))) {
+      const points = series.value.length + series.extremeAt.length;
       this.#points -= points;
       this.#evicted += points;
       this.#count--;
@@ -152,12 +163,25 @@ export function attributesKey(attributes: Attributes): string {
   return entries.length === 0 ? '' : JSON.stringify(entries);
 }
 
-function readingsOf({ at, value }: GrowingSeries): Points {
-  const order = at.order();
-  return { at: at.values(order), value: value.values(order) };
+function endOf({ times, value }: GrowingSeries): Seconds {
+  return times === null ? 0 : (times.axis.at(times.from + value.length - 1) ?? 0);
+}
+
+function readingsOf({ times, value }: GrowingSeries): Points {
+  if (times === null) return { at: new Float64Array(0), value: new Float64Array(0) };
+  const at = times.axis.values(times.from, times.from + value.length);
+  return inOrder({ at, value: value.values() }, times.axis.isSorted);
 }
 
 function extremesOf({ extremeAt, extremeValue }: GrowingSeries): Points {
-  const order = extremeAt.order();
-  return { at: extremeAt.values(order), value: extremeValue.values(order) };
+  return inOrder({ at: extremeAt.values(), value: extremeValue.values() }, extremeAt.isSorted);
+}
+
+/** The same sorted by time, stable; as it is where it is sorted already (the usual case). */
+function inOrder({ at, value }: Points, isSorted: boolean): Points {
+  if (isSorted) return { at, value };
+  const order = Uint32Array.from({ length: at.length }, (_, i) => i);
+  order.sort((a, b) => (at[a] ?? 0) - (at[b] ?? 0) || a - b);
+  const sorted = (values: Float64Array) => Float64Array.from(order, (i) => values[i] ?? 0);
+  return { at: sorted(at), value: sorted(value) };
 }

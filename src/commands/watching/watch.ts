@@ -14,6 +14,7 @@ import type {
   Target,
 } from '../../core/types.ts';
 import { ClockWatch } from './clock-watch.ts';
+import { HeapTidy } from './heap-tidy.ts';
 
 /** Running collectors into sinks until the time is over, somebody stops it, or the target is gone. */
 
@@ -115,6 +116,7 @@ export async function watch(options: WatchOptions): Promise<Watched> {
   const unseen = new Map<number | undefined, Seconds>();
   const meter = new CpuMeter(clock);
   const clocks = new ClockWatch(clock);
+  const heap = new HeapTidy(clock.mono());
   const release = options.onStop(() => {
     reason = 'interrupted';
     controller.abort();
@@ -128,6 +130,7 @@ export async function watch(options: WatchOptions): Promise<Watched> {
     for (const seen of clocks.tick()) emit(seen);
     if (++anchorDue % ANCHOR_EVERY === 0) for (const one of clocks.anchor()) emit(one);
     options.onTick(clock.now() - from);
+    heap.tick(clock.mono());
   }, 1000);
   const emit = (observation: Observation): void => {
     if (isReading(observation)) observed++;
