@@ -69,10 +69,15 @@ export async function installPython314(): Promise<string> {
   return join(folder, 'bin', 'python3.14');
 }
 
-/** Installs npm packages (`name@version`) into a folder of their own. */
-export async function installPackages(folder: string, packages: readonly string[]): Promise<void> {
+/** Installs npm packages (`name@version`) into a folder of their own; `env` is for their install scripts. */
+export async function installPackages(
+  folder: string,
+  packages: readonly string[],
+  env: Readonly<Record<string, string>> = {},
+): Promise<void> {
   const flags = ['--prefix', folder, '--no-save', '--no-audit', '--no-fund'];
-  await run('npm', ['install', ...flags, ...packages], { timeout: INSTALL_TIMEOUT_MS });
+  const options = { timeout: INSTALL_TIMEOUT_MS, env: { ...process.env, ...env } };
+  await run('npm', ['install', ...flags, ...packages], options);
 }
 
 /**

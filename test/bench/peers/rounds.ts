@@ -124,11 +124,10 @@ export interface PauseSlot {
 }
 
 /** Looks at the state of a process from another one for so long. */
-export function watchStops(pid: number, seconds: Seconds): Promise<Stops> {
+export function watchStops(pid: number, seconds: Seconds, until?: string): Promise<Stops> {
   const program = join(import.meta.dirname, 'watch-stops.js');
-  const child = spawn(process.execPath, [program, String(pid), String(seconds)], {
-    stdio: ['ignore', 'pipe', 'inherit'],
-  });
+  const args = [program, String(pid), String(seconds), ...(until === undefined ? [] : [until])];
+  const child = spawn(process.execPath, args, { stdio: ['ignore', 'pipe', 'inherit'] });
   let text = '';
   child.stdout.setEncoding('utf8').on('data', (part: string) => (text += part));
   return new Promise((resolve, reject) => {
