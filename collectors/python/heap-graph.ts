@@ -68,19 +68,27 @@ const CELL_CONTENT = 16;
 /** A single `str`, `bytes` or `bytearray` that is worth a line of its own. */
 const LARGE_VALUE = 256 * 1024;
 /** `PyFunctionObject`: up to 3.9, and since. */
-const FUNCTION_OLD = { code: 16, defaults: 32, keywords: 40, closure: 48, dict: 72 } as const;
-const FUNCTION = { code: 48, defaults: 56, keywords: 64, closure: 72, dict: 88 } as const;
+export const FUNCTION_OLD = {
+  code: 16,
+  defaults: 32,
+  keywords: 40,
+  closure: 48,
+  dict: 72,
+} as const;
+export const FUNCTION = { code: 48, defaults: 56, keywords: 64, closure: 72, dict: 88 } as const;
 /** `PyCodeObject`: names of variables, by version. */
 const CODE_NAMES = { varnames: 72, freevars: 80, cellvars: 88, all: 96 } as const;
 /** A suspended frame: in the generator from 3.11 on (its `_PyInterpreterFrame`), a frame object before. */
-const GENERATOR_FRAME: Readonly<Record<number, number>> = { 11: 80, 12: 72, 13: 72, 14: 72 };
-const INNER_FRAME: Readonly<Record<number, { code: number; stackTop: number; locals: number }>> = {
+export const GENERATOR_FRAME: Readonly<Record<number, number>> = { 11: 80, 12: 72, 13: 72, 14: 72 };
+export const INNER_FRAME: Readonly<
+  Record<number, { code: number; stackTop: number; locals: number }>
+> = {
   11: { code: 32, stackTop: 64, locals: 72 },
   12: { code: 0, stackTop: 64, locals: 72 },
   13: { code: 0, stackTop: 64, locals: 72 },
   14: { code: 0, stackTop: 64, locals: 80 },
 };
-const FRAME_OBJECT = { code: 32, locals: 360, locals310: 352 } as const;
+export const FRAME_OBJECT = { code: 32, locals: 360, locals310: 352 } as const;
 const GENERATOR_FRAME_OBJECT = 16;
 
 export class HeapGraph {

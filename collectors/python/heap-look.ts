@@ -7,6 +7,7 @@ import { contentOf, largeContentOf } from './heap-content.ts';
 import { HeapGraph, type RunningFrame } from './heap-graph.ts';
 import { HeapMemory } from './heap-memory.ts';
 import { HeapObjects } from './heap-objects.ts';
+import { HeapOrigins } from './heap-origins.ts';
 import { HeapPaths } from './heap-path.ts';
 import { type HeapType, HeapTypes, isPointer } from './heap-types.ts';
 import { collectorState, findGenerations, GcWalk } from './heap-walk.ts';
@@ -55,6 +56,7 @@ interface Census {
 interface Walked {
   readonly census: Census;
   readonly walk: GcWalk;
+  readonly origins: HeapOrigins;
   /** Whether no collection of everything moved objects meanwhile. */
   readonly isUndisturbed: boolean;
   readonly isIncremental: boolean;
@@ -167,14 +169,18 @@ export class PythonHeap {
     for (let i = 0; i < WAITS && collectorState(memory, first).isCollecting; i++) yield;
     const before = collectorState(memory, first);
     memory.forget();
+    const origins = new HeapOrigins(this.#objects, (code) => this.#reader.codeAt(code));
     const walk = new GcWalk({ memory, types: this.#objects.types }, lists, isOneWay);
-    const isWhole = yield* walk.run((address, type) => this.#count(census, address, type));
+    const isWhole = yield* walk.run((address, type) => {
+      this.#count(census, address, type);
+      origins.meet(address, type);
+    });
     if (!isWhole) return null;
     for (let i = 0; i < WAITS && collectorState(memory, first).isCollecting; i++) yield;
     const after = collectorState(memory, first);
     const isUndisturbed =
       !isOneWay && !after.isCollecting && after.disturbing === before.disturbing;
-    return { census, walk, isUndisturbed, isIncremental: after.isIncremental };
+    return { census, walk, origins, isUndisturbed, isIncremental: after.isIncremental };
   }
 
   /** Where the lists may lie: in the interpreter since 3.9, in the runtime before. */
@@ -204,7 +210,7 @@ export class PythonHeap {
   }
 
   *#complete(
-    { census, walk, isUndisturbed }: Walked,
+    { census, walk, origins, isUndisturbed }: Walked,
     { from, graph }: { from: Seconds; graph: HeapGraph },
   ): Generator<void, HeapLook, void> {
     const paths = new HeapPaths(graph, this.#objects);
@@ -223,7 +229,7 @@ export class PythonHeap {
       objects: census.objects,
       bytes: census.bytes,
       resident: residentOf(this.#reader.pid),
-      types: typesOf(census, paths),
+      types: typesOf(census, paths, origins),
       ...held,
       broken: this.#broken,
       repaired: walk.repaired,
@@ -322,9 +328,12 @@ export class PythonHeap {
   }
 }
 
-function typesOf(census: Census, paths: HeapPaths): readonly HeapTypeCount[] {
+function typesOf(census: Census, paths: HeapPaths, origins: HeapOrigins): readonly HeapTypeCount[] {
   return [...census.counts]
-    .map(([type, { count, bytes }]) => ({ type: paths.nameOf(type), count, bytes }))
+    .map(([type, { count, bytes }]) => {
+      const code = origins.of(type);
+      return { type: paths.nameOf(type), count, bytes, ...(code === null ? {} : { code }) };
+    })
     .sort((a, b) => b.bytes - a.bytes)
     .slice(0, TYPE_LIMIT);
 }

@@ -17,14 +17,20 @@ const FAST: Bytes = 4 * 2 ** 20;
 /** Slower growth is looked at when it has come to this since the last look, or the start: an arena or two, and a twentieth. */
 const LEAST_RISE: Bytes = 4 * 2 ** 20;
 const LEAST_RATIO: Ratio = 0.05;
+/** Of a process that has less than 16 MiB, where a look costs some tens of milliseconds. */
+const SMALL_RATIO: Ratio = 0.25;
 /** Between the first two looks: a difference needs something to differ. */
 const PAIR_AFTER: Seconds = 5;
+/** To the second and the third: that memory grows is known by then, and an arena is enough to see in what. */
+const NEXT_RISE: Bytes = 2 ** 20;
 /** To the third, with which the rate of the first two can be compared. */
 const THIRD_AFTER: Seconds = 8;
 /** From then on. */
 const EVERY: Seconds = 60;
 /** Of a core: a look that took half a second is not followed by another for 17 s. */
 const CPU_SHARE: Ratio = 0.03;
+/** The third, without which nothing is said in the first minute, may come sooner: on a crowded machine a look costs three times as much. */
+const THIRD_SHARE: Ratio = 0.1;
 
 /** When to look, from readings of a process's memory; pure. */
 export class LookSchedule {
@@ -45,17 +51,21 @@ export class LookSchedule {
     const span = at - (oldest?.at ?? at);
     const isFast =
       span >= WINDOW - 2 * READ_EVERY && (bytes - (oldest?.bytes ?? bytes)) / span >= FAST;
-    if (this.#looks === 1 || this.#looks === 2) return rise >= LEAST_RISE;
+    if (this.#looks === 1 || this.#looks === 2) return rise >= NEXT_RISE;
     if (isFast) return true;
-    return rise >= LEAST_RISE && rise >= this.#lastBytes * LEAST_RATIO;
+    const least = Math.min(LEAST_RISE, Math.max(NEXT_RISE, this.#lastBytes * SMALL_RATIO));
+    return rise >= least && rise >= this.#lastBytes * LEAST_RATIO;
   }
 
   /** A look was taken, which took so much CPU time. */
   looked(at: Seconds, bytes: Bytes, cpu: Seconds): void {
     this.#looks++;
     this.#lastBytes = bytes;
-    const rest = this.#looks === 2 ? THIRD_AFTER : EVERY;
-    this.#notBefore = at + (this.#looks === 1 ? PAIR_AFTER : Math.max(rest, cpu / CPU_SHARE));
+    const rests: Readonly<Record<number, Seconds>> = {
+      1: PAIR_AFTER,
+      2: Math.max(THIRD_AFTER, cpu / THIRD_SHARE),
+    };
+    this.#notBefore = at + (rests[this.#looks] ?? Math.max(EVERY, cpu / CPU_SHARE));
   }
 }
 

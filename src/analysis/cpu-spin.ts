@@ -45,6 +45,12 @@ const MACHINERY =
   /(?:^|\.)(?:select|_run_once|run_forever|_process_events|_add_callback|time|Handle\._run|_run)$/;
 /** How a callback asks to be run again at the next turn. */
 const RESCHEDULES = /(?:^|\.)(?:call_soon|_call_soon)$/;
+/**
+ * A thread that waits for a core for most of its time is seen as one that a quota stops: in the loop that just woke up. What spins has callbacks
+ * of its own, which are innermost in as many stacks as the loop.
+ */
+const STARVED_SHARE: Ratio = 0.5;
+const STARVED_CALLBACKS: Ratio = 0.2;
 /** Functions with less of the time than this are not named. */
 const NAMED_SHARE: Ratio = 0.1;
 const NAMED_LIMIT = 5;
@@ -131,7 +137,9 @@ function isSpinning(spin: Spin): boolean {
   if (spin.stacks.some(({ frames }) => frames.some((frame) => ARRIVES.test(frame.function)))) {
     return false;
   }
-  return machineryShare(spin.stacks) >= SPIN_MACHINERY;
+  const share = machineryShare(spin.stacks);
+  const waited = sumOfShares(spin.events, ATTR.activityRunQueueWait) / secondsOf(spin.events);
+  return share >= SPIN_MACHINERY && (waited < STARVED_SHARE || share <= 1 - STARVED_CALLBACKS);
 }
 
 /** Share of the stacks in which the loop's own code, not a callback, was innermost. */

@@ -1,5 +1,5 @@
 import { heapGrowth, type HeapGrowth } from '../core/heap-growth.ts';
-import type { HeapHolder, HeapLook } from '../core/heap-look.ts';
+import type { HeapCode, HeapHolder, HeapLook } from '../core/heap-look.ts';
 import { readHeapSnapshot } from '../core/heap-snapshot.ts';
 import { frameOrigin } from '../core/place.ts';
 import { SNAPSHOT } from '../core/semconv.ts';
@@ -23,6 +23,22 @@ const CALLABLES: ReadonlySet<string> = new Set([
   'functools.partial',
   'weakref.WeakMethod',
 ]);
+/** What is of use only as long as something is under way: whoever keeps ever more of them has forgotten to let go. */
+const UNCACHED: ReadonlySet<string> = new Set([
+  '_thread.lock',
+  '_thread.RLock',
+  'threading.Thread',
+  '_asyncio.Future',
+  '_asyncio.Task',
+  'coroutine',
+  'generator',
+  'async_generator',
+  'frame',
+  'traceback',
+  'socket.socket',
+]);
+/** Less of the newest of a type is no more than the code that happens to be made most. */
+const CODE_SHARE: Ratio = 0.5;
 const TEXT_LIMIT = 200;
 /** Two looks make one rate, and three the first two that can be compared. */
 const STEADY_LOOKS = 3;
@@ -51,6 +67,10 @@ export interface HeldGrowth {
   readonly elapsed: Seconds;
   /** Whether three looks or more saw it grow at much the same rate. */
   readonly isSteady: boolean;
+  /** Whether it is known what holds it. */
+  readonly isHeld: boolean;
+  /** Whether it is of a kind that no cache keeps. */
+  readonly isUncached: boolean;
 }
 
 /** The container or type behind the growth of memory; null where no look was taken, or none of what grew is in objects. */
@@ -111,13 +131,17 @@ function heldIn(pid: number, looks: readonly HeapLook[]): HeldGrowth | null {
   const [type] = growth.types;
   const typeShare = type === undefined ? 0 : Math.min(1, type.addedBytes / whole);
   if (type === undefined || typeShare < HOLDER_SHARE) return null;
-  const name = printable(type.type, TEXT_LIMIT);
+  const kind = printable(type.type, TEXT_LIMIT);
+  const code = type.code !== null && type.code.share >= CODE_SHARE ? type.code : null;
+  const name = code === null ? kind : `${kind} ${printable(code.function, TEXT_LIMIT)}`;
   return {
     mechanism: 'python-objects',
-    owned: `most of it in objects of type ${name}`,
+    owned: `most of it in objects of type ${kind}${code === null ? '' : `, of ${printable(code.function, TEXT_LIMIT)}`}`,
     owner: { name, rise: type.addedBytes, share: typeShare },
-    // Nobody who holds them can be named: their class is all that is known of where they come from, where it is not one of Python’s own.
-    places: name.includes('.') ? [placeOf({ name, file: null }, typeShare)] : [],
+    // Nobody who holds them can be named: their code, or their class where it is not one of Python’s own, is all that is known of where they come from.
+    places: placesOfType(kind, code, typeShare),
+    isHeld: false,
+    isUncached: UNCACHED.has(type.type),
     isSteady: isSteady(looks, (look) => countOf(look, type.type)),
     evidence: {
       kind: 'heap',
@@ -167,6 +191,14 @@ function outsideHeld(
     },
     isSteady: true,
   };
+}
+
+function placesOfType(type: string, code: HeapCode | null, share: Ratio): readonly Place[] {
+  if (code !== null)
+    return [
+      { ...placeOf({ name: code.function, file: code.file }, share), line: Math.trunc(code.line) },
+    ];
+  return type.includes('.') ? [placeOf({ name: type, file: null }, share)] : [];
 }
 
 function risesThrough(looks: readonly HeapLook[], id: string): boolean {
@@ -258,5 +290,7 @@ function ofContainer(
     },
     pid,
     elapsed,
+    isHeld: true,
+    isUncached: content !== null && UNCACHED.has(content),
   };
 }

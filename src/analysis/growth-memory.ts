@@ -32,6 +32,8 @@ const LEAST_MEMORY_TIME: Seconds = 58;
 /** In the first minute, where objects name the growth: what fills a GiB in some minutes, seen for as long as three looks take. */
 const LEAST_NAMED: Least = { rise: 48 * 2 ** 20, ratio: 0.25 };
 const LEAST_NAMED_TIME: Seconds = 12;
+/** Of locks, tasks, frames and the like, which no cache keeps and no warming up leaves behind. */
+const LEAST_UNCACHED: Least = { rise: 4 * 2 ** 20, ratio: 0.1 };
 /** Where three looks saw one container or type grow at one rate, the usual rise tells: caches fill fast first, and then slower. */
 const LEAST_STEADY_TIME: Seconds = 20;
 /** What the heap holds of the growth, to be its owner. */
@@ -70,12 +72,12 @@ export const memoryLeak: Detector = {
 };
 
 /** Growth in the first minute is taken seriously where the objects are known that it is in: warming up is code, and not data. */
-function namedGrowth(memory: Readings, { isSteady }: HeldGrowth): Growth | null {
+function namedGrowth(memory: Readings, { isSteady, isUncached }: HeldGrowth): Growth | null {
   const trend = trendOf(memory.at, memory.value);
   const { duration } = trend;
+  const least = isUncached ? LEAST_UNCACHED : LEAST_MEMORY;
   const isMuch = duration >= LEAST_NAMED_TIME && grows(trend, LEAST_NAMED, LEAST_NAMED);
-  const isPlain =
-    isSteady && duration >= LEAST_STEADY_TIME && grows(trend, LEAST_MEMORY, LEAST_MEMORY);
+  const isPlain = isSteady && duration >= LEAST_STEADY_TIME && grows(trend, least, least);
   return isMuch || isPlain ? { what: 'memory', verb: 'grows', unit: 'bytes', trend } : null;
 }
 
@@ -123,8 +125,9 @@ function objectsFinding(
     mechanism: held.mechanism,
     owned: held.owned,
     owner: held.owner,
-    remedy:
-      held.mechanism === 'listeners'
+    remedy: !held.isHeld
+      ? `Look for who keeps them: an exception with its traceback, a cycle while gc is off, a reference that a C extension does not give back.`
+      : held.mechanism === 'listeners'
         ? `Remove each callback from ${held.owner.name} when what it is for is over.`
         : `Bound what ${held.owner.name} keeps, or remove from it what is done with.`,
   });

@@ -1,4 +1,4 @@
-import type { HeapContainer, HeapLook } from './heap-look.ts';
+import type { HeapCode, HeapContainer, HeapLook } from './heap-look.ts';
 import type { Bytes, Ratio, Seconds } from './types.ts';
 
 /** What two looks at the objects of one process say of its growth; pure. */
@@ -13,6 +13,8 @@ export interface HeapChange {
 
 export interface TypeChange extends HeapChange {
   readonly type: string;
+  /** Of the later look. */
+  readonly code: HeapCode | null;
 }
 
 export interface ContainerChange extends HeapChange {
@@ -101,9 +103,11 @@ function typeChanges(before: HeapLook, after: HeapLook): readonly TypeChange[] {
     return all;
   };
   const earlier = sum(before);
+  const codes = new Map(after.types.map(({ type, code }) => [type, code ?? null]));
   return [...sum(after)]
     .map(([type, { count, bytes }]) => ({
       type,
+      code: codes.get(type) ?? null,
       count,
       bytes,
       addedCount: count - (earlier.get(type)?.count ?? 0),

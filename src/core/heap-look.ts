@@ -1,4 +1,4 @@
-import type { Bytes, Seconds } from './types.ts';
+import type { Bytes, Ratio, Seconds } from './types.ts';
 
 /** One look at the objects of a process, whatever its runtime: what there is, how large, and who holds the largest. */
 
@@ -8,6 +8,16 @@ export interface HeapTypeCount {
   readonly type: string;
   readonly count: number;
   readonly bytes: Bytes;
+  /** Of functions, coroutines, generators and frames: what most of the newest are of. */
+  readonly code?: HeapCode | null;
+}
+
+/** Code that stands behind objects, and its share of those that were asked. Untrusted. */
+export interface HeapCode {
+  readonly function: string;
+  readonly file: string;
+  readonly line: number;
+  readonly share: Ratio;
 }
 
 /** How a container is held. */

@@ -1,4 +1,5 @@
 import type {
+  HeapCode,
   HeapContainer,
   HeapHolder,
   HeapLook,
@@ -72,7 +73,20 @@ function typeOf(value: unknown): HeapTypeCount | null {
   const type = textOf(value['type']);
   const count = numberOf(value['count']);
   const bytes = numberOf(value['bytes']);
-  return type === null || count === null || bytes === null ? null : { type, count, bytes };
+  if (type === null || count === null || bytes === null) return null;
+  const code = codeOf(value['code']);
+  return { type, count, bytes, ...(code === null ? {} : { code }) };
+}
+
+function codeOf(value: unknown): HeapCode | null {
+  if (!isRecord(value)) return null;
+  const name = textOf(value['function']);
+  const file = textOf(value['file']);
+  const line = numberOf(value['line']);
+  const share = numberOf(value['share']);
+  return name === null || file === null || line === null || share === null
+    ? null
+    : { function: name, file, line, share };
 }
 
 function containerOf(value: unknown): HeapContainer | null {

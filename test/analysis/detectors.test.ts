@@ -251,6 +251,16 @@ describe('cpu-spin', () => {
     expect(kinds(8)).not.toContain('cpu-spin');
   });
 
+  it('is silent where a thread that hardly gets a core is always seen waking up', () => {
+    const starved = { [ATTR.activityOnCpu]: 0.1, [ATTR.activityRunQueueWait]: 0.75 };
+    const kinds = (shares: readonly string[]) =>
+      findingsOf([...SPINNING, ...seconds(8, { ...starved, [ATTR.stackShares]: shares })]).map(
+        ({ kind }) => kind,
+      );
+    expect(kinds(['poll=10'])).toEqual([]);
+    expect(kinds(['poll=6', 'retry=4'])).toEqual(['cpu-spin']);
+  });
+
   it('is silent about a burst of three seconds', () => {
     const shares = { [ATTR.stackShares]: ['poll=3', 'retry=7'] };
     expect(findingsOf([...SPINNING, ...seconds(3, shares)])).toEqual([]);

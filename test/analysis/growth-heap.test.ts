@@ -32,7 +32,12 @@ const cache = (entries: number, more: Partial<HeapContainer> = {}): HeapContaine
   ...more,
 });
 
-const look = (second: number, resident: number, containers: HeapContainer[]): Observation => {
+const look = (
+  second: number,
+  resident: number,
+  containers: HeapContainer[],
+  more: Partial<HeapLook> = {},
+): Observation => {
   const body: HeapLook = {
     at: T0 + second,
     duration: 0.3,
@@ -45,6 +50,7 @@ const look = (second: number, resident: number, containers: HeapContainer[]): Ob
     broken: 0,
     repaired: 0,
     lacking: null,
+    ...more,
   };
   return { kind: 'snapshot', at: T0 + second, of: SNAPSHOT.heap, body: heapSnapshot(42, body) };
 };
@@ -158,6 +164,35 @@ describe('memory that grows with objects that were looked at', () => {
       { code: 'TRC110', where: [{ function: 'app.cache._store' }] },
     ]);
     expect(findingsOf(memory(20, fast))).toEqual([]);
+  });
+
+  it('is called a leak from less on where it holds what no cache keeps', () => {
+    const slow = (s: number): number => (10 + s * 0.16) * MIB;
+    const held = (content: string): Observation[] =>
+      [10, 20, 32].map((s) => look(s, slow(s), [cache(1000 + s * 200, { type: 'set', content })]));
+    expect(findingsOf(memory(40, slow), held('_thread.lock'))).toMatchObject([
+      { code: 'TRC110', severity: 'warning', where: [{ function: 'app.cache._store' }] },
+    ]);
+    expect(findingsOf(memory(40, slow), held('app.Blob'))).toEqual([]);
+  });
+
+  it('is put down to the code behind functions that nobody is known to hold', () => {
+    const code = { function: 'Unpacker._unpack', file: 'pkg/_unpacker.pyx', line: 477, share: 0.9 };
+    const seen = (share: number): Observation[] =>
+      [10, 20, 30].map((s) => {
+        const bytes = s * 0.4 * MIB;
+        const type = { type: 'function', count: s * 2500, bytes, code: { ...code, share } };
+        return look(s, level(s), [], { types: [type], bytes });
+      });
+    const [finding] = findingsOf(memory(40, level), seen(0.9));
+    expect(finding).toMatchObject({
+      code: 'TRC110',
+      where: [{ function: 'Unpacker._unpack', file: 'pkg/_unpacker.pyx', line: 477 }],
+    });
+    expect(finding?.summary).toContain('objects of type function, of Unpacker._unpack');
+    // Where many functions are behind them none is named.
+    const [unnamed] = findingsOf(memory(40, level), seen(0.3));
+    expect(unnamed?.where).toEqual([]);
   });
 
   it('is said within half a minute where three looks saw one rate, and not where the later one is slower', () => {

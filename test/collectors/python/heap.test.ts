@@ -78,6 +78,18 @@ describe.each(interpreters())('the heap of CPython $version', ({ path }) => {
     });
     const records = growth.types.find(({ type }) => type === '__main__.Record');
     expect(records?.addedCount).toBe(MORE);
+    const codes = Object.fromEntries(growth.types.map(({ type, code }) => [type, code]));
+    expect(codes).toMatchObject({
+      // One of the two lambdas of each round.
+      function: { function: expect.stringMatching(/<lambda>$/) as string, file: PROGRAM },
+      generator: { function: 'counting', file: PROGRAM, share: 1 },
+      // Up to 3.10 a generator that has not begun has a frame object as well.
+      frame: {
+        function: expect.stringMatching(/^(?:own_frame|counting)$/) as string,
+        file: PROGRAM,
+      },
+    });
+    expect(codes['dict']).toBeNull();
     const [first] = growth.containers;
     expect(growth.verdict).toBe('container');
     // The records with their payloads of 600 bytes, or the bytes that one array has grown by.
