@@ -17,4 +17,5 @@ async def abandoned():
         async with anyio.create_task_group() as group:
             group.start_soon(flush)
     used = time.process_time() - used
-    assert used < 0.1, f"{used:.2f} s of CPU were used to wait for half a second"
+    # A spin takes what it is given, on a busy machine a tenth of a processor; a wait takes some milliseconds.
+    assert used < 0.03, f"{used:.2f} s of CPU were used to wait for half a second"
