@@ -4,7 +4,7 @@ import type { TrialTally } from '../../src/core/verdict.ts';
 import { tallyOf } from '../run/tally.ts';
 import type { ArmTrials } from '../run/rounds.ts';
 import { AS_GIVEN, type Setting } from './setting.ts';
-import { STUB } from './settings.ts';
+import { STUB, TOGETHER } from './settings.ts';
 
 /** Below this, after Holm's correction for how many comparisons are made, two rates differ. */
 const LEVEL: Ratio = 0.05;
@@ -86,7 +86,11 @@ export function conclusions(rows: readonly Comparison[]): readonly string[] {
     return [
       'It never happened as given: nothing can be told apart from that. More runs, or trace repro explore.',
     ];
-  const said = rows.flatMap((row) => sentence(row) ?? []);
+  const fewest = rows.findLast(({ factor }) => factor === TOGETHER);
+  const isAlone = rows.some(
+    ({ factor, effect }) => factor.startsWith('flag ') && effect === 'gone',
+  );
+  const said = rows.flatMap((row) => sentence(row, row === fewest && !isAlone) ?? []);
   const silent = rows.filter(({ effect }) => effect === 'none-seen');
   return [
     ...said,
@@ -98,7 +102,8 @@ export function conclusions(rows: readonly Comparison[]): readonly string[] {
   ];
 }
 
-function sentence(row: Comparison): string | null {
+/** `isTogether`: it is the smallest set of flags, and no flag ends it alone. */
+function sentence(row: Comparison, isTogether: boolean): string | null {
   const { effect, factor, value } = row;
   if (effect === 'invalid')
     return `${nameOf(row)} could not run: ${row.reason ?? 'no trial was run'}.`;
@@ -116,6 +121,8 @@ function sentence(row: Comparison): string | null {
       return `With ${what} answering at once ${change}${gone ? ': it needs what that function does, or the time it takes' : ''}.`;
     case 'flag':
       return `With ${what}=${value} ${change}.`;
+    case 'flags':
+      return `With ${value} ${change}${gone && isTogether ? ': it takes them together, none was seen to end it alone' : ''}.`;
     case 'upstream':
       if (value === STUB)
         return `With ${what} answering at once, as recorded, ${change}${gone ? ': it needs what that does, or the time it takes' : ''}.`;

@@ -14,15 +14,30 @@ export interface Flag {
 export interface Asked {
   /** How many attempts at a time; those above the reproduction's own number of attempts say nothing. */
   readonly concurrency: readonly number[];
-  /** `package.module:callable`, called one at a time. */
-  readonly serialize: readonly string[];
-  /** `package.module:callable`, and what it answers at once. */
-  readonly mock: readonly { readonly target: string; readonly value: Json }[];
+  /** Functions called one at a time. */
+  readonly serialize: readonly FunctionTarget[];
+  /** The same, and what they answer at once. */
+  readonly mock: readonly (FunctionTarget & { readonly value: Json })[];
   readonly flags: readonly Flag[];
-  /** The command that runs another watched by trace; null: being watched is no factor. */
-  readonly observer: readonly string[] | null;
+  /** Commands that run another one watched by trace, and how; none: being watched is no factor. */
+  readonly observers: readonly Observer[];
   /** An environment variable that has the address of something upstream, and what of it may be put between. */
   readonly upstreams: readonly Upstream[];
+}
+
+/** A function of the program. */
+export interface FunctionTarget {
+  /** As it was asked for: `package.module:callable`, or of Node `./app.mjs#export` or `package#export`. */
+  readonly name: string;
+  /** As the program that changes functions finds it: of a file of Node its URL. */
+  readonly target: string;
+}
+
+/** A way of being watched. */
+export interface Observer {
+  /** `by trace run` */
+  readonly how: string;
+  readonly command: readonly string[];
 }
 
 /** Faulty links to one upstream, each with the address that the program is given in place of the upstream's own. */
@@ -40,9 +55,12 @@ export const STUB = 'stub';
 export interface Base {
   readonly parameters: ReproParameters;
   readonly environment: TrialEnvironment;
-  /** The text's place on disk: repro/templates/python/patched.py. */
-  readonly patched: string;
+  /** Places on disk of the programs that change functions: repro/templates/python/patched.py, repro/templates/node/patched.mjs. */
+  readonly patched: { readonly python: string; readonly node: string };
 }
+
+/** The row of all flags changed at once. */
+export const TOGETHER = 'flags together';
 
 /** The reproduction as given, then each change, one at a time. Throws a usage error for what this reproduction cannot have. */
 export function settingsOf(asked: Asked, base: Base): readonly Setting[] {
@@ -63,15 +81,15 @@ export function settingsOf(asked: Asked, base: Base): readonly Setting[] {
         value: String(concurrency),
         parameters: { ...parameters, concurrency },
       })),
-    ...asked.serialize.map((target) => ({
+    ...asked.serialize.map(({ name, target }) => ({
       ...given,
-      factor: `serialize ${target}`,
+      factor: `serialize ${name}`,
       value: 'one at a time',
       command: patchedCommand(base, { serialize: [target] }),
     })),
-    ...asked.mock.map(({ target, value }) => ({
+    ...asked.mock.map(({ name, target, value }) => ({
       ...given,
-      factor: `mock ${target}`,
+      factor: `mock ${name}`,
       value: 'instant',
       command: patchedCommand(base, { mock: { [target]: value } }),
     })),
@@ -83,6 +101,7 @@ export function settingsOf(asked: Asked, base: Base): readonly Setting[] {
         environment: withFlags(environment, asked.flags, new Map([[name, value]])),
       })),
     ),
+    ...(asked.flags.length < 2 ? [] : [withChanged(given, asked.flags, asked.flags)]),
     ...asked.upstreams.flatMap(({ name, variable, links }) =>
       links.map(({ fault, address }) => ({
         ...given,
@@ -91,8 +110,28 @@ export function settingsOf(asked: Asked, base: Base): readonly Setting[] {
         ...throughLink(given, variable, address),
       })),
     ),
-    ...(asked.observer === null ? [] : [observed(given, asked.observer, base)]),
+    ...asked.observers.map(({ how, command }) => ({
+      ...given,
+      factor: 'observed',
+      value: how,
+      command: [...command, ...scriptCommand(parameters, environment)],
+    })),
   ];
+}
+
+/** The reproduction as given with some of the flags at the first of their other values. */
+export function withChanged(
+  given: Setting,
+  flags: readonly Flag[],
+  changed: readonly Flag[],
+): Setting {
+  const values = new Map(changed.map(({ name, values: [, value = ''] }) => [name, value]));
+  return {
+    ...given,
+    factor: TOGETHER,
+    value: changed.map(({ name }) => `${name}=${values.get(name) ?? ''}`).join(' '),
+    environment: withFlags(given.environment, flags, values),
+  };
 }
 
 /** Variables of all flags, each with its first value where `changed` names no other. */
@@ -132,23 +171,10 @@ function patchedCommand(
   spec: { readonly serialize?: readonly string[]; readonly mock?: Readonly<Record<string, Json>> },
 ): readonly string[] {
   const { language, script } = parameters;
-  if (language !== 'python')
+  if (language === 'shell')
     throw usageError(
-      `functions can be serialised or mocked in Python only, and this reproduction is in ${language}`,
-      'Take the lock, or the stub, into the function that the reproduction calls.',
+      'a script of the shell calls no function that could be serialised or mocked',
+      'Put --upstream or --stub before what it sends its requests to.',
     );
-  return [interpreterOf(language, environment), patched, JSON.stringify(spec), script];
-}
-
-function observed(
-  given: Setting,
-  observer: readonly string[],
-  { parameters, environment }: Base,
-): Setting {
-  return {
-    ...given,
-    factor: 'observed',
-    value: 'by trace run',
-    command: [...observer, ...scriptCommand(parameters, environment)],
-  };
+  return [interpreterOf(language, environment), patched[language], JSON.stringify(spec), script];
 }

@@ -79,9 +79,16 @@ export function renderIsolationPlan(
   steps: readonly { readonly factor: string; readonly value: string }[],
   {
     runs,
+    more = 0,
     trial,
     surface,
-  }: { readonly runs: number; readonly trial: Seconds; readonly surface: Surface },
+  }: {
+    readonly runs: number;
+    /** Trials at most of a search for flags that matter together. */
+    readonly more?: number;
+    readonly trial: Seconds;
+    readonly surface: Surface;
+  },
 ): string {
   const page = new Page(surface);
   steps.forEach(({ factor, value }, index) => {
@@ -93,5 +100,9 @@ export function renderIsolationPlan(
   page.paragraph(
     `${runs} trials of each, ${trials} in all: about ${formatSeconds(trials * trial)} when each takes ${formatSeconds(trial)}, as one did.`,
   );
+  if (more > 0)
+    page.paragraph(
+      `Where all flags together end it and none alone, the fewest that do are looked for: at most ${more} trials more, ${formatSeconds(more * trial)}.`,
+    );
   return page.toString();
 }

@@ -120,6 +120,32 @@ describe('trace repro isolate', () => {
     expect(text).toContain('With CALM=on it is gone');
   });
 
+  it('finds the fewest flags that end it together where none does alone', async () => {
+    const app = APP.replace(
+      'os.environ.get("CALM") == "on"',
+      'os.environ.get("CALM") == os.environ.get("SLOW") == "on"',
+    );
+    await writeCheck(reproduction('together', app), 'pair');
+    const flags = ['CALM=off,on', 'COLOUR=red,blue', 'SLOW=off,on', 'SIZE=1,2'];
+    const argv = ['--runs', '6', ...flags.flatMap((flag) => ['--flag', flag])];
+    const planned = await isolate('pair', ...argv, '--plan');
+    expect(planned.out).toContain('at most 54 trials more');
+    const { code, out } = await isolate('pair', ...argv);
+    expect(code).toBe(0);
+    const text = out.replaceAll(/\s+/g, ' ');
+    expect(text).toContain('With CALM=on SLOW=on it is gone: it takes them together');
+    expect(text).toContain('No difference was seen for flag CALM = on');
+  });
+
+  it('looks for no set of flags where one alone ends it', async () => {
+    const flags = ['--flag', 'CALM=off,on', '--flag', 'COLOUR=red,blue'];
+    const { out } = await isolate('lost', '--runs', '6', ...flags);
+    const text = out.replaceAll(/\s+/g, ' ');
+    expect(text).toContain('With CALM=on it is gone.');
+    expect(text).not.toContain('together, none');
+    expect(text.match(/flags together/g)).toHaveLength(1);
+  });
+
   it('prints the plan, and runs no more than one trial', async () => {
     const { code, out } = await isolate('lost', '--plan', '--runs', '50');
     expect(code).toBe(0);

@@ -4,12 +4,19 @@ import { join, resolve } from 'node:path';
 import { usageError } from '../../../core/errors.ts';
 import { EXIT, type ExitCode, exitCodeOfStop } from '../../../core/exit-code.ts';
 import { ownProgram, reproFile } from '../../../platform/standalone.ts';
-import { compare, conclusions } from '../../../../repro/isolate/conclude.ts';
+import { compare, type Comparison, conclusions } from '../../../../repro/isolate/conclude.ts';
+import { fewestFlags, matterTogether, mostFlagTrials } from '../../../../repro/isolate/flags.ts';
 import { type AnsweringStub, openAnsweringStub } from '../../../../repro/isolate/answering-stub.ts';
 import { FAULTS, type FaultyLink, openFaultyLink } from '../../../../repro/isolate/faulty-link.ts';
-import { settingsOf, STUB, type Upstream } from '../../../../repro/isolate/settings.ts';
+import {
+  type Observer,
+  settingsOf,
+  STUB,
+  type Upstream,
+} from '../../../../repro/isolate/settings.ts';
+import type { Language } from '../../../../repro/parameters/parameters.ts';
 import { readParameters } from '../../../../repro/parameters/read.ts';
-import { runRounds } from '../../../../repro/run/rounds.ts';
+import { type ArmTrials, runRounds } from '../../../../repro/run/rounds.ts';
 import { runTrial, type TrialEnvironment } from '../../../../repro/trials/run-trial.ts';
 import type { Setting } from '../../../../repro/isolate/setting.ts';
 import { renderIsolation, renderIsolationPlan } from '../../../report/isolation.ts';
@@ -36,7 +43,7 @@ async function run(context: CommandContext): Promise<ExitCode> {
     throw usageError('repro isolate takes one folder', 'trace repro isolate <dir>');
   const folder = resolve(environment.cwd, named);
   const parameters = await readParameters(folder);
-  const options = parseIsolateOptions(values, parameters);
+  const options = parseIsolateOptions(values, parameters, environment.cwd);
   const format = chooseFormat(values);
   const { env, stdout } = environment;
   const { isTTY, columns } = stdout;
@@ -55,12 +62,13 @@ async function run(context: CommandContext): Promise<ExitCode> {
     if (options.releases !== null)
       return withSignal(await isolateReleases(session, options.releases), signals);
     if (options.commits !== null) return withSignal(await isolateCommits(session), signals);
-    const patched = join(scratch, 'patched.py');
-    await writeFile(patched, reproFile('templates/python/patched.py'));
+    const patched = { python: join(scratch, 'patched.py'), node: join(scratch, 'patched.mjs') };
+    await writeFile(patched.python, reproFile('templates/python/patched.py'));
+    await writeFile(patched.node, reproFile('templates/node/patched.mjs'));
     const settings = settingsOf(
       {
         ...options,
-        observer: options.observe ? [...ownProgram(), ...OBSERVE] : null,
+        observers: options.observe ? observers(language) : [],
         upstreams: [
           ...(await openLinks(options, links)),
           ...(await openStubs(options, { environment, trials, opened: stubs })),
@@ -86,7 +94,14 @@ async function run(context: CommandContext): Promise<ExitCode> {
 }
 
 /** Watched as usual, and nothing kept: what is compared is the program under it. */
-const OBSERVE = ['run', '-q', '--no-recording', '--report', '/dev/null', '--force', '--'];
+const OBSERVE = ['run', '-q', '--no-recording', '--report', '/dev/null', '--force'];
+
+/** Without touching the program, and, of Node, with V8's profiler in it. */
+function observers(language: Language): readonly Observer[] {
+  const passive = { how: 'by trace run', command: [...ownProgram(), ...OBSERVE, '--'] };
+  const deep = { how: 'with --inspect', command: [...ownProgram(), ...OBSERVE, '--inspect', '--'] };
+  return language === 'node' ? [passive, deep] : [passive];
+}
 
 function withSignal(code: ExitCode, signals: StopSignals): ExitCode {
   if (signals.received === null) return code;
@@ -160,7 +175,9 @@ async function plan(
 ): Promise<ExitCode> {
   const one = await runTrial(folder, { seed: options.seed, environment: trials, abort });
   const { stdout } = context.environment;
-  stdout.write(renderIsolationPlan(settings, { runs: options.runs, trial: one.seconds, surface }));
+  const { runs, flags } = options;
+  const more = mostFlagTrials(flags, runs) + (flags.length < 2 ? 0 : runs);
+  stdout.write(renderIsolationPlan(settings, { runs, more, trial: one.seconds, surface }));
   return EXIT.ok;
 }
 
@@ -187,7 +204,7 @@ async function compareRates(
     },
   });
   if (stderr.isTTY && count > 0 && context.values['quiet'] !== true) stderr.write('\r\u001b[K');
-  const rows = compare(done, abort.aborted);
+  const rows = await withFewestFlags(done, session);
   const said = conclusions(rows);
   const document = {
     schema_version: SCHEMA_VERSION,
@@ -203,4 +220,33 @@ async function compareRates(
   stdout.write(format === 'json' ? text : renderIsolation(rows, { said, surface }));
   const [base] = rows;
   return base === undefined || base.tally.reproduced === 0 ? EXIT.invalid : EXIT.ok;
+}
+
+/** The table, with a row more where flags matter only together: the fewest of them. */
+async function withFewestFlags(
+  done: readonly ArmTrials<Setting>[],
+  { folder, options, abort }: IsolateSession,
+): Promise<readonly Comparison[]> {
+  const rows = compare(done, abort.aborted);
+  const [given] = done;
+  const [base] = rows;
+  if (given === undefined || base === undefined || !matterTogether(rows)) return rows;
+  const { flags, runs } = options;
+  let seed = options.seed + runs;
+  const fewest = await fewestFlags({
+    given: given.arm,
+    flags,
+    base: base.tally,
+    runs,
+    abort,
+    trial: async ({ parameters, environment }) => {
+      const chosen = { seed: seed++, parameters, environment, abort };
+      const { outcome } = await runTrial(folder, chosen);
+      return outcome === 'invalid' ? null : outcome === 'reproduced';
+    },
+  });
+  if (fewest === null) return rows;
+  // Seeds that the search has not seen.
+  const again = { folder, arms: [fewest], runs, seed, abort, onTrial: () => false };
+  return compare([...done, ...(await runRounds(again))], abort.aborted);
 }

@@ -1,7 +1,9 @@
+import { resolve } from 'node:path';
+import { pathToFileURL } from 'node:url';
 import { usageError } from '../../../core/errors.ts';
 import { printable } from '../../../core/text.ts';
 import type { Json, ReproParameters } from '../../../../repro/parameters/parameters.ts';
-import type { Flag } from '../../../../repro/isolate/settings.ts';
+import type { Flag, FunctionTarget } from '../../../../repro/isolate/settings.ts';
 import { parseReleases, type ReleaseRange } from '../../../../repro/environments/pins.ts';
 import type { OptionValues } from '../../command-line/command.ts';
 import { invalidValue, parseCount } from '../../command-line/parse.ts';
@@ -19,8 +21,8 @@ export interface UpstreamOption {
 /** `trace repro isolate`, decided. */
 export interface IsolateOptions {
   readonly concurrency: readonly number[];
-  readonly serialize: readonly string[];
-  readonly mock: readonly { readonly target: string; readonly value: Json }[];
+  readonly serialize: readonly FunctionTarget[];
+  readonly mock: readonly (FunctionTarget & { readonly value: Json })[];
   readonly flags: readonly Flag[];
   readonly upstreams: readonly UpstreamOption[];
   /** What is upstream, answered for by a recording. */
@@ -40,6 +42,8 @@ const RUNS = 20;
 const MOST_RUNS = 100_000;
 const MOST_CONCURRENCY = 1e4;
 const TARGET = /^[\w.]+:[\w.]+$/;
+/** A file or a package, and what it exports; a method behind a point. */
+const NODE_TARGET = /^[^#]+#[\w$]+(?:\.[\w$]+)*$/;
 const VARIABLE = /^[A-Za-z_]\w*$/;
 /** Ports by scheme, where the address names none. */
 const PORTS: Readonly<Record<string, number>> = {
@@ -54,6 +58,7 @@ const PORTS: Readonly<Record<string, number>> = {
 export function parseIsolateOptions(
   values: OptionValues,
   parameters: ReproParameters,
+  cwd: string,
 ): IsolateOptions {
   const text = (name: string): string | null => {
     const value = values[name];
@@ -63,9 +68,11 @@ export function parseIsolateOptions(
     const value = values[name];
     return Array.isArray(value) ? value.filter((one) => typeof one === 'string') : [];
   };
+  const targetOf: TargetReader = (one, flag) =>
+    parameters.language === 'node' ? nodeTarget(one, flag, cwd) : pythonTarget(one, flag);
   const asked = {
-    serialize: texts('serialize').map((one) => target(one, '--serialize')),
-    mock: texts('mock').map(mockOf),
+    serialize: texts('serialize').map((one) => targetOf(one, '--serialize')),
+    mock: texts('mock').map((one) => mockOf(one, targetOf)),
     flags: texts('flag').map(flagOf),
     upstreams: texts('upstream').map((one) => upstreamOf(one, parameters)),
     stubs: texts('stub').map(stubOf),
@@ -111,19 +118,31 @@ function doublings(below: number): readonly number[] {
   return counts;
 }
 
-function target(text: string, flag: string): string {
+function pythonTarget(text: string, flag: string): FunctionTarget {
   if (!TARGET.test(text)) throw invalidValue(flag, text, 'package.module:callable');
-  return text;
+  return { name: text, target: text };
 }
 
-function mockOf(text: string): { target: string; value: Json } {
+/** `./file.mjs#export` by the file's URL, `package#export` as it is. */
+function nodeTarget(text: string, flag: string, cwd: string): FunctionTarget {
+  if (!NODE_TARGET.test(text)) throw invalidValue(flag, text, './file.mjs#export');
+  const at = text.indexOf('#');
+  const path = text.slice(0, at);
+  const isFile = /^[./]/.test(path);
+  const module = isFile ? pathToFileURL(resolve(cwd, path)).href : path;
+  return { name: text, target: `${module}${text.slice(at)}` };
+}
+
+type TargetReader = (text: string, flag: string) => FunctionTarget;
+
+function mockOf(text: string, targetOf: TargetReader): FunctionTarget & { value: Json } {
   const at = text.indexOf('=');
-  const name = target(at === -1 ? text : text.slice(0, at), '--mock');
-  if (at === -1) return { target: name, value: null };
+  const mocked = targetOf(at === -1 ? text : text.slice(0, at), '--mock');
+  if (at === -1) return { ...mocked, value: null };
   try {
-    return { target: name, value: JSON.parse(text.slice(at + 1)) as Json };
+    return { ...mocked, value: JSON.parse(text.slice(at + 1)) as Json };
   } catch {
-    throw invalidValue('--mock', text, 'package.module:callable=<JSON>');
+    throw invalidValue('--mock', text, '<target>=<JSON>');
   }
 }
 

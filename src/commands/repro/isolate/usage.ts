@@ -35,11 +35,14 @@ up to its own. <dir>/isolation.json has the table, too.
 
 Changes:
       --concurrency <list>  attempts at a time: 1,2,4,8
-      --serialize <target>  module:callable called one at a time (Python)
+      --serialize <target>  called one at a time: module:callable of Python,
+                            ./file.mjs#export or package#export of Node
       --mock <target>[=json]
-                            module:callable answering at once (Python; null)
+                            answering at once, with null unless it says what
       --flag <name=on,off>  an environment variable; the first value is the one
-                            it has as given, each other is a change
+                            it has as given, each other is a change; of
+                            several the fewest that end it together are looked
+                            for where none does alone
       --upstream [<name>=]<url>
                             a faulty link before it: straight, delayed, reset
                             and truncated. <name>: the environment variable
@@ -49,7 +52,8 @@ Changes:
                             answers at once, from a recording of trace proxy
                             with its contents, in place of what the environment
                             variable <name> has the address of
-      --observe             being watched by trace run
+      --observe             being watched by trace run, and, of Node, with
+                            --inspect
       --commits <good>..<bad>
                             instead of all these: the commit that brought it,
                             by git bisect in a worktree of its own
