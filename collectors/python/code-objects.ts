@@ -34,6 +34,8 @@ export interface Code {
   readonly firstLine: number;
   /** co_varnames up to 3.10, co_localsplusnames since: index = slot of the frame. */
   localNames(): readonly string[];
+  /** How many names that are: the first slots of the frame. */
+  localCount(): number;
 }
 
 interface KnownCode extends Code {
@@ -194,6 +196,7 @@ export class CodeObjects {
     const [name = '', file = ''] = texts.map((text) => objects.text(text));
     if (name === '') throw new Unsound('text');
     const localNames = pointerAt(header, code.localNames);
+    let localCount: number | null = null;
     const built = {
       address,
       name,
@@ -206,6 +209,7 @@ export class CodeObjects {
           objects.bytesLength(pointerAt(header, code.bytecode)) /
           (objects.table.minor === 10 ? 2 : 1),
       localNames: () => objects.texts(localNames),
+      localCount: () => (localCount ??= objects.tupleLength(localNames)),
       identity: this.#identity.slice(),
       frames: new Map<number, Frame>(),
       checkedIn: this.#reading,

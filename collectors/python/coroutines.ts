@@ -1,6 +1,6 @@
 import type { Frame } from '../../src/core/types.ts';
-import type { CodeObjects } from './code-objects.ts';
-import { isAddress, Unsound } from './objects.ts';
+import type { Code, CodeObjects } from './code-objects.ts';
+import { isAddress, type PythonObjects, Unsound } from './objects.ts';
 import type { PythonValues } from './values.ts';
 import type { Witness } from './witness.ts';
 
@@ -22,13 +22,45 @@ const WRAPPERS: ReadonlySet<string> = new Set([
 const WRAPPED = 16;
 const CHAINED: ReadonlySet<string> = new Set(['coroutine', 'generator', 'async_generator']);
 
-/** A frame of a coroutine that is suspended, or runs. */
-export interface CoroutineFrame extends Frame {
-  /** Addresses of what its locals and its stack hold, the first argument first; 0 where there is nothing. Empty while it runs. */
-  readonly slots: readonly number[];
-  /** Names of the first of them: of all variables since 3.11, before without those that inner functions use. */
-  readonly names: () => readonly string[];
+/** A frame of a coroutine that is suspended, or runs. What it holds is read when it is asked for, and while the memory is not forgotten. */
+export class CoroutineFrame {
+  readonly frame: Frame;
+  readonly #code: Code;
+  readonly #objects: PythonObjects;
+  readonly #from: number;
+  readonly #count: number;
+
+  /** `slots`: where its locals begin, and how many words are in use, the stack's included; none while it runs. */
+  constructor(
+    objects: PythonObjects,
+    { frame, code }: { readonly frame: Frame; readonly code: Code },
+    slots: { readonly from: number; readonly count: number } = NO_SLOTS,
+  ) {
+    this.frame = frame;
+    this.#code = code;
+    this.#objects = objects;
+    this.#from = slots.from;
+    this.#count = Math.min(slots.count, SLOT_LIMIT);
+  }
+
+  /** What a variable or place of the stack holds, by its number, the first argument first; 0 where there is nothing. */
+  slot(index: number): number {
+    if (index < 0 || index >= this.#count) return 0;
+    return this.#objects.reference(this.#objects.memory.pointer(this.#from + index * 8));
+  }
+
+  /** Numbers of the slots that are its stack, from the first to before the second; up to 3.10 some variables may be among them. */
+  stack(): readonly [first: number, end: number] {
+    return this.#count === 0 ? [0, 0] : [this.#code.localCount(), this.#count];
+  }
+
+  /** Names of the first slots: of all variables since 3.11, before without those that inner functions use. */
+  names(): readonly string[] {
+    return this.#code.localNames();
+  }
 }
+
+const NO_SLOTS = { from: 0, count: 0 } as const;
 
 /** A coroutine and those that it awaits, outermost first. */
 export interface AwaitChain {
@@ -40,6 +72,8 @@ export interface AwaitChain {
 
 interface Suspended {
   readonly frame: CoroutineFrame;
+  /** What lies on top of its stack. */
+  readonly top: number;
   readonly state: AwaitChain['state'];
 }
 
@@ -60,11 +94,11 @@ export class Coroutines {
     for (let steps = 0; steps < 2 * CHAIN_LIMIT && frames.length < CHAIN_LIMIT; steps++) {
       if (at === 0) return { frames, state: 'suspended', awaited: 0 };
       const { name } = this.#values.typeOf(at);
-      if (WRAPPERS.has(name)) {
+      if (!CHAINED.has(name)) {
+        if (!WRAPPERS.has(name)) return { frames, state: 'suspended', awaited: at };
         at = witness.pointer(at + WRAPPED);
         continue;
       }
-      if (!CHAINED.has(name)) return { frames, state: 'suspended', awaited: at };
       const suspended = this.#frame(at, witness);
       if (suspended === null)
         return { frames, state: frames.length === 0 ? 'over' : 'suspended', awaited: 0 };
@@ -75,8 +109,7 @@ export class Coroutines {
           state: frames.length > 1 && suspended.state === 'new' ? 'suspended' : suspended.state,
           awaited: 0,
         };
-      const top = suspended.frame.slots.at(-1) ?? 0;
-      at = isAddress(top) ? top : 0;
+      at = isAddress(suspended.top) ? suspended.top : 0;
     }
     return { frames, state: 'suspended', awaited: 0 };
   }
@@ -91,25 +124,22 @@ export class Coroutines {
   #framedWithin(coroutine: number, witness: Witness): Suspended | null {
     const { memory, table } = this.#values.objects;
     const { generator, frame, minor } = table;
-    const state = memory.view(coroutine + (generator.state ?? 0), 1).readInt8(0);
+    const stateAt = coroutine + (generator.state ?? 0);
+    const byte = stateAt % 4;
+    const state = (memory.u32(stateAt - byte) << (24 - 8 * byte)) >> 24;
     if (state > EXECUTING) return null;
     const at = coroutine + (generator.innerFrame ?? 0);
     const code = this.#values.objects.reference(witness.pointer(at + frame.code));
-    const instruction = witness.pointer(at + frame.instruction);
-    const named = this.#named(code, instruction);
+    const named = this.#named(code, witness.pointer(at + frame.instruction));
     // The state is a byte, its neighbours change with it or not at all: the aligned word is what is compared later.
-    const word = coroutine + (generator.state ?? 0);
-    witness.pointer(word - (word % 8));
-    if (state === EXECUTING) return { frame: { ...named, slots: [] }, state: 'running' };
+    witness.pointer(stateAt - (stateAt % 8));
+    if (state === EXECUTING) return this.#without(named, 'running');
     if (state === (minor >= 13 ? CREATED.since13 : CREATED.before13))
-      return { frame: { ...named, slots: [] }, state: 'new' };
+      return this.#without(named, 'new');
     const locals = at + frame.locals;
     const top = at + (generator.stackTop ?? 0);
     const count = minor >= 14 ? (witness.pointer(top) - locals) / 8 : memory.i32(top);
-    return {
-      frame: { ...named, slots: this.#slots(locals, count, witness) },
-      state: 'suspended',
-    };
+    return this.#suspended(named, { from: locals, count }, witness);
   }
 
   /** Up to 3.10 it is an object of its own. */
@@ -124,17 +154,20 @@ export class Coroutines {
     const named = this.#named(code, index);
     const locals = at + frame.locals;
     const top = this.#top(at, witness);
-    if (index < 0) return { frame: { ...named, slots: [] }, state: 'new' };
-    if (top === 0) return { frame: { ...named, slots: [] }, state: 'running' };
+    if (index < 0) return this.#without(named, 'new');
+    if (top === 0) return this.#without(named, 'running');
+    return this.#suspended(named, { from: locals, count: (top - locals) / 8 }, witness);
+  }
+
+  #named(address: number, instruction: number): { frame: Frame; code: Code } {
     return {
-      frame: { ...named, slots: this.#slots(locals, (top - locals) / 8, witness) },
-      state: 'suspended',
+      frame: this.#codes.frame(address, instruction),
+      code: this.#codes.at(address),
     };
   }
 
-  #named(code: number, instruction: number): Omit<CoroutineFrame, 'slots'> {
-    const frame = this.#codes.frame(code, instruction);
-    return { ...frame, names: () => this.#codes.at(code).localNames() };
+  #without(named: { frame: Frame; code: Code }, state: 'new' | 'running'): Suspended {
+    return { frame: new CoroutineFrame(this.#values.objects, named), state, top: 0 };
   }
 
   /** The end of the stack of a frame object; 0 while it runs. */
@@ -147,15 +180,17 @@ export class Coroutines {
     return count < 0 ? 0 : bottom + count * 8;
   }
 
-  #slots(from: number, count: number, witness: Witness): readonly number[] {
+  #suspended(
+    named: { frame: Frame; code: Code },
+    slots: { from: number; count: number },
+    witness: Witness,
+  ): Suspended {
+    const { from, count } = slots;
     if (!Number.isInteger(count) || count < 0) throw new Unsound('range');
     const { objects } = this.#values;
-    const last = from + (count - 1) * 8;
+    const frame = new CoroutineFrame(objects, named, slots);
     // The top says what is awaited; the others are looked at only for what they are.
-    const slots = Array.from({ length: Math.min(count, SLOT_LIMIT) }, (_, i) =>
-      objects.reference(objects.memory.pointer(from + i * 8)),
-    );
-    if (count > 0) slots[slots.length - 1] = objects.reference(witness.pointer(last));
-    return slots;
+    const top = count === 0 ? 0 : objects.reference(witness.pointer(from + (count - 1) * 8));
+    return { frame, state: 'suspended', top };
   }
 }

@@ -59,25 +59,26 @@ export class MissedWakeUps {
   /** Of a task that waits in `Condition.wait`; null when what it waits for is not there, or that cannot be told. */
   of(chain: AwaitChain): MissedCondition | null {
     const frames = chain.frames.toReversed();
-    const outside = frames.findIndex(({ file }) => !LOCKS.test(file));
+    const outside = frames.findIndex(({ frame }) => !LOCKS.test(frame.file));
     const [inner] = frames;
     const caller = frames[outside];
     if (inner === undefined || caller === undefined || outside === 0) return null;
-    if (caller.line === null || !CONDITION.test(inner.function)) return null;
-    const condition = inner.slots[0] ?? 0;
+    const { file, line } = caller.frame;
+    if (line === null || !CONDITION.test(inner.frame.function)) return null;
+    const condition = inner.slot(0);
     const lock = isAddress(condition) ? this.#attributes.get(condition, '_lock') : null;
     const locked = lock === null ? null : this.#attributes.get(lock, '_locked');
     if (locked === null || this.#locks.values.int(locked) !== 0) return null;
-    const expression = awaitedName(this.#linesOf(caller.file), caller.line);
+    const expression = awaitedName(this.#linesOf(file), line);
     if (expression === null) return null;
     const items = this.#truth(this.#value(caller, expression));
     return items > 0 ? { condition: addressText(condition), expression, items } : null;
   }
 
   /** The object that a variable, or an attribute of one, refers to; 0 where it is not found. */
-  #value({ names, slots }: CoroutineFrame, expression: string): number {
+  #value(frame: CoroutineFrame, expression: string): number {
     const [variable = '', ...attributes] = expression.split('.');
-    let at = slots[names().indexOf(variable)] ?? 0;
+    let at = frame.slot(frame.names().indexOf(variable));
     if (isAddress(at) && this.#attributes.values.typeOf(at).name === 'cell') {
       const { memory, table } = this.#attributes.values.objects;
       at = memory.pointer(at + table.callable.cell);

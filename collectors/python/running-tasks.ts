@@ -114,7 +114,7 @@ export class RunningTasks {
     if (this.#chains.size >= KEPT) this.#chains.clear();
     this.#chains.delete(task);
     this.#drafts.beginTask();
-    const own = this.#drafts.draft(task);
+    const own = this.#drafts.draft(task)?.draft ?? null;
     const coroutine = own?.view?.frames.at(-1)?.function ?? own?.view?.coroutine ?? null;
     if (own === null || coroutine === null) return null;
     const chain = { coroutine, callers: this.#callers(task, own.parents), until: at + TRUSTED_FOR };
@@ -131,11 +131,11 @@ export class RunningTasks {
       const [parent, another] = waiting;
       if (parent === undefined || another !== undefined || seen.has(parent)) break;
       seen.add(parent);
-      const draft = this.#drafts.draft(parent);
+      const found = this.#drafts.draft(parent);
       // It moved meanwhile: what was read of it may be of two moments.
-      if (draft?.view == null || attempt(() => draft.witness.holds()) !== true) break;
-      frames.push(...draft.view.frames);
-      waiting = draft.parents;
+      if (found?.draft.view == null || !found.witness.holds()) break;
+      frames.push(...found.draft.view.frames);
+      waiting = found.draft.parents;
     }
     return frames;
   }

@@ -12,17 +12,24 @@ import { TaskParents } from './task-parents.ts';
 import { TaskRings } from './task-rings.ts';
 import { TaskWaits, addressText } from './task-waits.ts';
 import { PythonValues } from './values.ts';
-import { Witness } from './witness.ts';
+import { whichHold, Witness } from './witness.ts';
 
-/** What was read of one task, before it is known whether it held still. */
+/** What was read of one task. */
 export interface TaskDraft {
   readonly address: number;
-  readonly witness: Witness;
-  /** Null when it is over. */
-  readonly view: Omit<TaskView, 'parents'> | null;
+  /** Null when it is over. Its wait's `tasks` are empty: who they are is known when all are read. */
+  readonly view: TaskView | null;
   /** Addresses. */
   readonly parents: readonly number[];
+  /** What the view has as its parents: to be filled when all are read. */
+  readonly parentIds: string[];
   readonly loop: number;
+}
+
+/** The same before it is known whether it held still. */
+export interface DraftInDoubt {
+  readonly draft: TaskDraft;
+  readonly witness: Witness;
 }
 
 /** The members of the sets in which asyncio keeps its tasks. */
@@ -214,19 +221,33 @@ export class TaskDrafts {
   }
 
   /** One task as it seems to be; null when it makes no sense. Does not throw. */
-  draft(address: number): TaskDraft | null {
+  draft(address: number): DraftInDoubt | null {
     return attempt(() => {
       const witness = new Witness(this.values.objects.memory);
       const fields = this.#objects.fields(address, witness);
-      const base = { address, witness, loop: fields.loop };
-      if (fields.isDone) return { ...base, view: null, parents: [] };
+      const parentIds: string[] = [];
+      const base = { address, parentIds, loop: fields.loop };
+      if (fields.isDone) return { draft: { ...base, view: null, parents: [] }, witness };
       const chain = this.#coroutines.chain(fields.coroutine, witness);
       const parents = attempt(() => this.#parents.of(address)) ?? [];
-      return { ...base, view: this.#view(address, fields, chain), parents };
+      const view = this.#view(fields, chain, { address, parents: parentIds });
+      return { draft: { ...base, view, parents }, witness };
     });
   }
 
-  #view(address: number, fields: TaskFields, chain: AwaitChain): Omit<TaskView, 'parents'> {
+  /** Which of them are still as they were read. Does not throw. */
+  hold(drafts: readonly DraftInDoubt[]): readonly boolean[] {
+    return whichHold(
+      drafts.map(({ witness }) => witness),
+      this.values.objects.memory,
+    );
+  }
+
+  #view(
+    fields: TaskFields,
+    chain: AwaitChain,
+    { address, parents }: { readonly address: number; readonly parents: readonly string[] },
+  ): TaskView {
     const isWaiting = fields.waiter !== 0 && !this.#objects.isDone(fields.waiter);
     const suspended = isWaiting ? 'waiting' : 'ready';
     const state = chain.state === 'running' || chain.state === 'new' ? chain.state : suspended;
@@ -237,14 +258,13 @@ export class TaskDrafts {
       missed,
       id: addressText(address),
       name: fields.name,
-      coroutine: outermost?.function ?? this.values.typeOf(fields.coroutine).name,
+      coroutine: outermost?.frame.function ?? this.values.typeOf(fields.coroutine).name,
       state,
-      frames: chain.frames
-        .map(({ function: name, file, line }) => ({ function: name, file, line }))
-        .toReversed(),
-      wait: wait === null ? null : { ...wait, tasks: [] },
+      frames: chain.frames.map(({ frame }) => frame).toReversed(),
+      wait,
       holds: attempt(() => this.#waits.holds(chain)) ?? [],
       pools: attempt(() => this.#waits.pools(chain)) ?? [],
+      parents,
       loop: addressText(fields.loop),
     };
   }

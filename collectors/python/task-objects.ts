@@ -125,18 +125,20 @@ export class TaskObjects {
   }
 
   /** Addresses of the callbacks of a future or task. */
-  *callbacks(future: number): Generator<number, void> {
+  callbacks(future: number): readonly number[] {
     const { memory, symbols } = this.#values.objects;
+    const callbacks: number[] = [];
     const first = memory.pointer(future + CALLBACK);
-    if (isAddress(first) && first !== symbols.none) yield first;
+    if (isAddress(first) && first !== symbols.none) callbacks.push(first);
     const more = memory.pointer(future + CALLBACKS);
-    if (!isAddress(more) || !this.#values.is(more, TYPE_FLAG.list)) return;
+    if (!isAddress(more) || !this.#values.is(more, TYPE_FLAG.list)) return callbacks;
     let count = 0;
     for (const pair of this.#values.items(more)) {
-      if (count++ >= CALLBACKS_LIMIT) return;
+      if (count++ >= CALLBACKS_LIMIT) break;
       const [callback] = this.#values.items(pair);
-      if (callback !== undefined) yield callback;
+      if (callback !== undefined) callbacks.push(callback);
     }
+    return callbacks;
   }
 
   #isDone(word: number): boolean {

@@ -34,6 +34,7 @@ export class TaskParents {
 
   /** Addresses of the tasks that wait for this one. */
   of(task: number): readonly number[] {
+    if (this.#objects.callbacks(task).length === 0) return [];
     const parents = new Set<number>();
     const seen = new Set([task]);
     const queue = [task];

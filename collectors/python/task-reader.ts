@@ -18,6 +18,14 @@ const RETRY_BUDGET_MS = 400;
 /** Tries to read the set of tasks while tasks are being added and removed. */
 const SET_TRIES = 8;
 
+/**
+ * Tasks that are read, then compared with what is there now, together: of tasks made one after the other, neighbours in memory. More of
+ * them take longer to compare than a task may need to move and come back.
+ */
+const TOGETHER = 64;
+/** So many are read before memory is read anew: what was read long before it is compared has changed in a program that is busy. */
+const FRESH = 8 * TOGETHER;
+
 interface ListedTasks {
   readonly addresses: readonly number[];
   readonly foreign: number;
@@ -96,15 +104,7 @@ export class TaskReader {
         ? listed.addresses
         : listed.addresses.filter((address) => only.has(addressText(address)));
     const addresses = wanted.slice(0, most);
-    const sound: TaskDraft[] = [];
-    const moved: number[] = [];
-    this.#wide.begin();
-    this.#wide.sets();
-    for (const address of addresses) {
-      const draft = this.#wide.draft(address);
-      if (draft !== null && isStill(draft)) sound.push(draft);
-      else moved.push(address);
-    }
+    const { sound, moved } = this.#draftAll(addresses);
     const again = this.#again(moved);
     sound.push(...again.sound);
     const alive = sound.filter(({ view }) => view !== null);
@@ -119,6 +119,27 @@ export class TaskReader {
     };
   }
 
+  /** All tasks at once, and the addresses of those that did not hold still: in the order of `addresses`. */
+  #draftAll(addresses: readonly number[]): { sound: TaskDraft[]; moved: readonly number[] } {
+    const byAddress = addresses.toSorted((a, b) => a - b);
+    const drafts = new Map<number, TaskDraft>();
+    this.#wide.begin();
+    this.#wide.sets();
+    for (let from = 0; from < byAddress.length; from += TOGETHER) {
+      if (from % FRESH === 0) this.#wide.values.objects.memory.forget();
+      const some = byAddress
+        .slice(from, from + TOGETHER)
+        .flatMap((address) => this.#wide.draft(address) ?? []);
+      const hold = this.#wide.hold(some);
+      for (const [i, { draft }] of some.entries())
+        if (hold[i] === true) drafts.set(draft.address, draft);
+    }
+    return {
+      sound: addresses.flatMap((address) => drafts.get(address) ?? []),
+      moved: addresses.filter((address) => !drafts.has(address)),
+    };
+  }
+
   /** The tasks that moved, each on its own until it holds still or the time is up. */
   #again(addresses: readonly number[]): { sound: readonly TaskDraft[]; retries: number } {
     const sound: TaskDraft[] = [];
@@ -130,9 +151,9 @@ export class TaskReader {
       for (let attempts = 0; attempts < TRIES && performance.now() < until; attempts++) {
         retries++;
         this.#narrow.begin();
-        const draft = this.#narrow.draft(address);
-        if (draft === null || !isStill(draft)) continue;
-        sound.push(draft);
+        const found = this.#narrow.draft(address);
+        if (found === null || !found.witness.holds()) continue;
+        sound.push(found.draft);
         break;
       }
     }
@@ -187,25 +208,25 @@ export class TaskReader {
   }
 }
 
-function isStill({ witness }: TaskDraft): boolean {
-  return attempt(() => witness.holds()) === true;
-}
-
 /** With parents named, and each wait with the tasks that must end first. */
 function finished(drafts: readonly TaskDraft[]): readonly TaskView[] {
-  const known = new Set(drafts.map(({ address }) => address));
+  const idOf = new Map(drafts.map(({ address, view }) => [address, view?.id ?? '']));
   const children = new Map<number, string[]>();
-  for (const { address, parents } of drafts) {
+  for (const { view, parents, parentIds } of drafts) {
     for (const parent of parents) {
-      const list = children.get(parent) ?? [];
-      children.set(parent, list);
-      list.push(addressText(address));
+      const list = children.get(parent);
+      if (list === undefined) children.set(parent, [view?.id ?? '']);
+      else list.push(view?.id ?? '');
+      const id = idOf.get(parent);
+      if (id !== undefined) parentIds.push(id);
     }
   }
-  return drafts.flatMap(({ address, view, parents }) => {
+  return drafts.flatMap(({ address, view }) => {
     if (view === null) return [];
-    const wait = view.wait === null ? null : { ...view.wait, tasks: children.get(address) ?? [] };
-    const ids = parents.filter((parent) => known.has(parent)).map((parent) => addressText(parent));
-    return [{ ...view, wait, parents: ids }];
+    const tasks = view.wait === null ? undefined : children.get(address);
+    // Most wait for no task: they are left as they are.
+    return tasks === undefined || view.wait === null
+      ? [view]
+      : [{ ...view, wait: { ...view.wait, tasks } }];
   });
 }

@@ -1,4 +1,4 @@
-import type { Seconds } from '../../src/core/types.ts';
+import type { Frame, Seconds } from '../../src/core/types.ts';
 import type { PoolCall, TaskObject, TaskWait, TaskWaitKind } from '../../src/core/tasks.ts';
 import type { PythonAttributes } from './attributes.ts';
 import type { CoroutineFrame, AwaitChain, Coroutines } from './coroutines.ts';
@@ -10,10 +10,9 @@ import { MemoryError } from '../../src/platform/memory.ts';
 /** What suspended tasks wait for and hold, from their frames: asyncio's own functions and the objects they are methods of. */
 
 const ASYNCIO = /\/asyncio\/(\w+)\.py$/;
+type WaitRule = TaskWaitKind | Readonly<Record<string, TaskWaitKind>>;
 /** Functions of asyncio by file; a method is told apart by the type of its object where the value is a table. */
-const RULES: Readonly<
-  Record<string, Readonly<Record<string, TaskWaitKind | Readonly<Record<string, TaskWaitKind>>>>>
-> = {
+const RULES: Readonly<Record<string, Readonly<Record<string, WaitRule>>>> = {
   tasks: { sleep: 'sleep', _wait: 'wait', wait_for: 'task', _cancel_and_wait: 'task' },
   locks: {
     acquire: { Lock: 'lock', Semaphore: 'semaphore', BoundedSemaphore: 'semaphore' },
@@ -60,11 +59,43 @@ const KIND_BY_NAME: readonly (readonly [RegExp, TaskWaitKind])[] = [
 const POOL_CLASS = /(?:Pool|Connector)$/;
 /** A qualified name of a function in a class. */
 const METHOD = /[^.>]\.[^.]+$/;
+const ENTERING = /(?:^|\.)__aenter__$/;
 const OTHER_POOL = /Worker|Thread|Process|Task|Executor/;
+/** Modules of asyncio whose waiting functions are no methods. */
+const FUNCTIONS_ONLY: ReadonlySet<string> = new Set(['tasks', 'threads']);
 /** A future that a thread of a pool will fill has this callback (asyncio.futures._chain_future). */
 const CHAINED_FUTURE = '_call_check_cancel';
 /** Contexts within contexts that are followed: an `asynccontextmanager` over one over a lock. */
 const CONTEXT_DEPTH = 4;
+
+/** What a frame says by its names alone. */
+interface FrameFacts {
+  /** Of asyncio; null for any other file. */
+  readonly module: string | null;
+  readonly rule: WaitRule | null;
+  readonly isEntering: boolean;
+  readonly isMethod: boolean;
+}
+
+/** Ten thousand tasks have a few frames between them, each of them one object. */
+const factsOf = new WeakMap<Frame, FrameFacts>();
+
+function frameFacts(frame: Frame): FrameFacts {
+  const known = factsOf.get(frame);
+  if (known !== undefined) return known;
+  const { function: name, file } = frame;
+  const module = ASYNCIO.exec(file)?.[1] ?? null;
+  const rules = module === null || !Object.hasOwn(RULES, module) ? undefined : RULES[module];
+  const plain = name.slice(name.lastIndexOf('.') + 1);
+  const facts = {
+    module,
+    rule: rules !== undefined && Object.hasOwn(rules, plain) ? (rules[plain] ?? null) : null,
+    isEntering: ENTERING.test(name),
+    isMethod: METHOD.test(name),
+  };
+  factsOf.set(frame, facts);
+  return facts;
+}
 
 interface WaitSources {
   readonly attributes: PythonAttributes;
@@ -82,15 +113,20 @@ export class TaskWaits {
     this.#sources = sources;
   }
 
-  /** For what a task waits whose future is not done. */
-  wait(chain: AwaitChain, future: number): Omit<TaskWait, 'tasks'> {
+  /** For what a task waits whose future is not done; which `tasks` that are is not told here. */
+  wait(chain: AwaitChain, future: number): TaskWait {
     const frames = chain.frames.toReversed();
     for (const frame of frames) {
       const kind = this.#kindOf(frame);
       if (kind !== null) return this.#described(kind, frame, future);
-      if (!ASYNCIO.test(frame.file)) break;
+      if (frameFacts(frame.frame).module === null) break;
     }
-    return { kind: this.#kindOfFuture(future), object: this.#object(future), delay: null };
+    return {
+      kind: this.#kindOfFuture(future),
+      object: this.#object(future),
+      delay: null,
+      tasks: [],
+    };
   }
 
   /** What the frames have entered by `async with` and not left; `waited` is what the task waits to enter, and does not hold. */
@@ -99,11 +135,12 @@ export class TaskWaits {
     const entering = new Set<number>();
     for (const frame of chain.frames) {
       // While a lock is being taken, its __aexit__ is on the stack already.
-      if (/(?:^|\.)__aenter__$/.test(frame.function)) entering.add(this.#self(frame));
+      if (frameFacts(frame.frame).isEntering) entering.add(this.#self(frame));
     }
     for (const frame of chain.frames) {
-      for (const [i, slot] of frame.slots.entries()) {
-        const context = this.#exitOf(slot, frame.slots[i + 1] ?? 0);
+      const [first, end] = frame.stack();
+      for (let i = first; i < end; i++) {
+        const context = this.#exitOf(frame.slot(i), frame.slot(i + 1));
         if (context === 0 || entering.has(context)) continue;
         const object = this.#object(context);
         if (object === null) continue;
@@ -116,17 +153,19 @@ export class TaskWaits {
 
   /** The pools of connections whose methods the chain is in, innermost first. */
   pools(chain: AwaitChain): readonly PoolCall[] {
-    return chain.frames.toReversed().flatMap((each, frame): readonly PoolCall[] => {
-      if (ASYNCIO.test(each.file) || !this.#mayBeMethod(each)) return [];
-      const pool = this.#object(this.#self(each));
-      if (pool === null || !POOL_CLASS.test(pool.type) || OTHER_POOL.test(pool.type)) return [];
-      return [{ pool, frame }];
-    });
-  }
-
-  /** Up to 3.10 a function's name does not tell. */
-  #mayBeMethod({ function: name }: CoroutineFrame): boolean {
-    return this.#sources.attributes.values.objects.table.minor < 11 || METHOD.test(name);
+    const { values } = this.#sources.attributes;
+    const hasQualifiedNames = values.objects.table.minor >= 11;
+    const calls: PoolCall[] = [];
+    for (const [depth, each] of chain.frames.entries()) {
+      const { module, isMethod } = frameFacts(each.frame);
+      // Up to 3.10 a function's name does not tell whether it is a method.
+      if (module !== null || (hasQualifiedNames && !isMethod)) continue;
+      const self = this.#self(each);
+      if (!isAddress(self) || !isPool(plainName(values.typeOf(self).name))) continue;
+      const pool = this.#object(self);
+      if (pool !== null) calls.push({ pool, frame: chain.frames.length - 1 - depth });
+    }
+    return calls.toReversed();
   }
 
   #within(context: number, type: string, depth: number): readonly TaskObject[] {
@@ -164,19 +203,18 @@ export class TaskWaits {
   }
 
   #kindOf(frame: CoroutineFrame): TaskWaitKind | null {
-    const module = ASYNCIO.exec(frame.file)?.[1] ?? '';
-    const rules = RULES[module];
-    const rule = rules?.[frame.function.slice(frame.function.lastIndexOf('.') + 1)];
-    if (rule === undefined || typeof rule === 'string') return rule ?? null;
+    const { rule } = frameFacts(frame.frame);
+    if (rule === null || typeof rule === 'string') return rule;
     const type = this.#object(this.#self(frame))?.type ?? '';
     return rule[type] ?? KIND_BY_NAME.find(([pattern]) => pattern.test(type))?.[1] ?? null;
   }
 
-  #described(kind: TaskWaitKind, frame: CoroutineFrame, future: number): Omit<TaskWait, 'tasks'> {
-    if (kind === 'sleep') return { kind, object: null, delay: this.#number(frame.slots[0] ?? 0) };
-    const hasSelf = !['tasks', 'threads'].includes(ASYNCIO.exec(frame.file)?.[1] ?? '');
+  #described(kind: TaskWaitKind, frame: CoroutineFrame, future: number): TaskWait {
+    if (kind === 'sleep')
+      return { kind, object: null, delay: this.#number(frame.slot(0)), tasks: [] };
+    const hasSelf = !FUNCTIONS_ONLY.has(frameFacts(frame.frame).module ?? '');
     const object = this.#object(hasSelf ? this.#self(frame) : future);
-    return { kind, object, delay: null };
+    return { kind, object, delay: null, tasks: [] };
   }
 
   #kindOfFuture(future: number): TaskWaitKind {
@@ -190,7 +228,7 @@ export class TaskWaits {
 
   /** The first argument of a method; the cell it lies in where an inner function uses it. */
   #self(frame: CoroutineFrame): number {
-    const first = frame.slots[0] ?? 0;
+    const first = frame.slot(0);
     if (!isAddress(first)) return 0;
     const { values } = this.#sources.attributes;
     if (values.typeOf(first).name !== 'cell') return first;
@@ -200,7 +238,7 @@ export class TaskWaits {
   #object(address: number): TaskObject | null {
     if (!isAddress(address)) return null;
     const { name } = this.#sources.attributes.values.typeOf(address);
-    return { id: addressText(address), type: name.slice(name.lastIndexOf('.') + 1) };
+    return { id: addressText(address), type: plainName(name) };
   }
 
   #number(address: number): Seconds | null {
@@ -217,7 +255,27 @@ export class TaskWaits {
   }
 }
 
+/** The last part of a dotted name. */
+function plainName(name: string): string {
+  return name.slice(name.lastIndexOf('.') + 1);
+}
+
+function isPool(type: string): boolean {
+  return POOL_CLASS.test(type) && !OTHER_POOL.test(type);
+}
+
+/** Three digits of an address each: to write one digit after the other is a division each, and ten thousand tasks have a hundred thousand addresses. */
+const HEXADECIMAL: readonly string[] = Array.from({ length: 4096 }, (_, i) =>
+  i.toString(16).padStart(3, '0'),
+);
+
 /** An address as tasks, locks and loops are named by. */
 export function addressText(address: number): string {
-  return `0x${address.toString(16)}`;
+  const high = Math.floor(address / 2 ** 24);
+  if (high >= 2 ** 24) return `0x${address.toString(16)}`;
+  const low = address - high * 2 ** 24;
+  const digits = `${HEXADECIMAL[high >> 12]}${HEXADECIMAL[high & 4095]}${HEXADECIMAL[low >> 12]}${HEXADECIMAL[low & 4095]}`;
+  let from = 0;
+  while (from < 11 && digits.charCodeAt(from) === 48) from++;
+  return `0x${digits.slice(from)}`;
 }

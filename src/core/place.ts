@@ -21,8 +21,22 @@ const PYTHON_PACKAGE = /\/(?:site|dist)-packages\/([^/]+)/;
 const PYTHON_STANDARD_LIBRARY = /\/lib(?:64)?\/python\d\.\d+t?\/|\/python\d+\.zip\//;
 const NODE_PACKAGE = /\/node_modules\/(@[^/]+\/[^/]+|[^/@][^/]*)(?=\/)/g;
 
+/** Files whose origin is remembered: the frames of thousands of tasks and stacks are in a few hundred. */
+const KNOWN_FILES = 4096;
+const known = new Map<string, Origin>();
+
 /** Classifies a file as the runtimes name it: CPython's co_filename, V8's script URL turned into a path. */
 export function frameOrigin(file: string): Origin {
+  let origin = known.get(file);
+  if (origin === undefined) {
+    origin = classify(file);
+    if (known.size >= KNOWN_FILES) known.clear();
+    known.set(file, origin);
+  }
+  return origin;
+}
+
+function classify(file: string): Origin {
   const python = PYTHON_PACKAGE.exec(file);
   if (python !== null) return { kind: 'package', module: (python[1] ?? '').replace(/\.py$/, '') };
   if (file.startsWith('node:') || file.startsWith('<frozen ')) return STANDARD_LIBRARY;

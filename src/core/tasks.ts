@@ -131,26 +131,29 @@ const GROUP_NAMES = 3;
 
 /** The frame to name for a suspended task: the innermost of the application, else of a package, else the innermost. */
 export function suspendedAt(frames: readonly Frame[]): Frame | null {
-  const origins = frames.map(({ file }) => frameOrigin(file).kind);
-  const own = origins.indexOf('application');
-  const packaged = origins.indexOf('package');
-  return frames[own >= 0 ? own : packaged >= 0 ? packaged : 0] ?? null;
+  let packaged: Frame | null = null;
+  for (const frame of frames) {
+    const { kind } = frameOrigin(frame.file);
+    if (kind === 'application') return frame;
+    if (kind === 'package') packaged ??= frame;
+  }
+  return packaged ?? frames[0] ?? null;
 }
 
 /** The tasks by coroutine, place, state and what they wait for, the most first. */
 export function groupTasks(tasks: readonly TaskView[]): readonly TaskGroup[] {
   const byId = new Map(tasks.map((task) => [task.id, task]));
   const groups = new Map<string, TaskView[]>();
+  // Tasks of one place mostly share the object that says where it is.
+  const texts = new Map<Frame | null, string>();
   for (const task of tasks) {
     const place = suspendedAt(task.frames);
-    const key = JSON.stringify([
-      task.coroutine,
-      task.state,
-      task.wait?.kind ?? null,
-      place?.function,
-      place?.file,
-      place?.line,
-    ]);
+    let text = texts.get(place);
+    if (text === undefined) {
+      text = JSON.stringify([place?.function, place?.file, place?.line]);
+      texts.set(place, text);
+    }
+    const key = `${task.state} ${task.wait?.kind ?? ''} ${text} ${task.coroutine}`;
     const group = groups.get(key);
     if (group === undefined) groups.set(key, [task]);
     else group.push(task);

@@ -41,6 +41,19 @@ export function pointerAt(buffer: Buffer, offset: number): number {
   return buffer.readUInt32LE(offset + 4) * 0x1_0000_0000 + buffer.readUInt32LE(offset);
 }
 
+/** What was read by one call: its bytes, and the same as words of 32 bits in the machine's own order, which is the process's too. */
+interface Piece {
+  readonly bytes: Buffer;
+  readonly words: Uint32Array;
+}
+
+function newPiece(length: number): Piece {
+  const bytes = Buffer.allocUnsafeSlow(length);
+  return { bytes, words: new Uint32Array(bytes.buffer, bytes.byteOffset, length / 4) };
+}
+
+const NO_PIECE: Piece = newPiece(0);
+
 /** A read-only window on the memory of one process. */
 export class ProcessMemory {
   readonly pid: number;
@@ -48,13 +61,13 @@ export class ProcessMemory {
   reads = 0;
   bytes = 0;
   #fd: number;
-  readonly #pages = new Map<number, Buffer>();
+  readonly #pages = new Map<number, Piece>();
   readonly #cache: MemoryCache;
   /** Larger pieces than pages; null: not all of it is mapped, so its pages are read one by one. */
-  readonly #chunks = new Map<number, Buffer | null>();
-  readonly #spare = new SpareBuffers();
+  readonly #chunks = new Map<number, Piece | null>();
+  readonly #spare = new SparePieces();
   /** The piece that was used last: objects lie side by side, and a walk reads a word at a time. */
-  #last: Buffer | null = null;
+  #last: Piece = NO_PIECE;
   #lastBase = -1;
 
   /** Opens `/proc/<pid>/mem` for reading. Throws the errno error (EACCES, ENOENT, EPERM) as Node does. */
@@ -81,6 +94,8 @@ export class ProcessMemory {
 
   /** `length` bytes through the page cache; valid until `forget()`, not to be kept or written to. */
   view(address: number, length: number): Buffer {
+    const at = this.#find(address, length);
+    if (at >= 0) return this.#last.bytes.subarray(at, at + length);
     const offset = address % PAGE;
     if (offset + length <= PAGE)
       return this.#page(address - offset).subarray(offset, offset + length);
@@ -101,15 +116,15 @@ export class ProcessMemory {
     for (const chunk of this.#chunks.values()) if (chunk !== null) this.#spare.put(chunk);
     this.#pages.clear();
     this.#chunks.clear();
-    this.#last = null;
+    this.#last = NO_PIECE;
     this.#lastBase = -1;
   }
 
   pointer(address: number): number {
     const at = this.#find(address, 8);
-    return at < 0 || this.#last === null
-      ? pointerAt(this.view(address, 8), 0)
-      : pointerAt(this.#last, at);
+    if (at < 0 || at % 4 !== 0) return pointerAt(this.view(address, 8), 0);
+    const { words } = this.#last;
+    return (words[at / 4 + 1] ?? 0) * 0x1_0000_0000 + (words[at / 4] ?? 0);
   }
   u8(address: number): number {
     return this.view(address, 1).readUInt8(0);
@@ -122,16 +137,19 @@ export class ProcessMemory {
   }
   u32(address: number): number {
     const at = this.#find(address, 4);
-    return at < 0 || this.#last === null
+    return at < 0 || at % 4 !== 0
       ? this.view(address, 4).readUInt32LE(0)
-      : this.#last.readUInt32LE(at);
+      : (this.#last.words[at / 4] ?? 0);
   }
   i32(address: number): number {
-    return this.view(address, 4).readInt32LE(0);
+    return this.u32(address) | 0;
   }
   /** Signed 64 bit as a number: exact within ±2^53. */
   i64(address: number): number {
-    return Number(this.view(address, 8).readBigInt64LE(0));
+    const at = this.#find(address, 8);
+    if (at < 0 || at % 4 !== 0) return Number(this.view(address, 8).readBigInt64LE(0));
+    const { words } = this.#last;
+    return ((words[at / 4 + 1] ?? 0) | 0) * 0x1_0000_0000 + (words[at / 4] ?? 0);
   }
   f64(address: number): number {
     return this.view(address, 8).readDoubleLE(0);
@@ -162,21 +180,26 @@ export class ProcessMemory {
   /** Where in `#last` the address is; −1 where it cannot be had in one piece. */
   #find(address: number, length: number): number {
     const size = this.#cache.chunk;
-    const offset = address % size;
-    const base = address - offset;
+    // A division by a power of two is exact, and a tenth of what `%` costs beyond 2^31.
+    const base = Math.floor(address / size) * size;
     if (base !== this.#lastBase) {
-      this.#last = size > PAGE ? this.#chunk(base) : this.#page(base);
+      this.#last = (size > PAGE ? this.#chunk(base) : this.#ownPage(base)) ?? NO_PIECE;
       this.#lastBase = base;
     }
-    return this.#last === null || offset + length > size ? -1 : offset;
+    const offset = address - base;
+    return this.#last === NO_PIECE || offset + length > size ? -1 : offset;
   }
 
   #page(base: number): Buffer {
     if (this.#cache.chunk > PAGE) {
-      const chunk = this.#chunk(base - (base % this.#cache.chunk));
       const from = base % this.#cache.chunk;
-      if (chunk !== null) return chunk.subarray(from, from + PAGE);
+      const chunk = this.#chunk(base - from);
+      if (chunk !== null) return chunk.bytes.subarray(from, from + PAGE);
     }
+    return this.#ownPage(base).bytes;
+  }
+
+  #ownPage(base: number): Piece {
     const kept = this.#pages.get(base);
     if (kept !== undefined) return kept;
     if (this.#pages.size >= PAGE_LIMIT) this.#pages.clear();
@@ -186,21 +209,21 @@ export class ProcessMemory {
     return page;
   }
 
-  /** A buffer that could not be filled is spare again. */
-  #readOrSpare(buffer: Buffer, base: number): void {
+  /** A piece that could not be filled is spare again. */
+  #readOrSpare(piece: Piece, base: number): void {
     try {
-      this.readInto(buffer, base);
+      this.readInto(piece.bytes, base);
     } catch (error) {
-      this.#spare.put(buffer);
+      this.#spare.put(piece);
       throw error;
     }
   }
 
-  #chunk(base: number): Buffer | null {
+  #chunk(base: number): Piece | null {
     const kept = this.#chunks.get(base);
     if (kept !== undefined) return kept;
     if (this.#chunks.size >= this.#cache.chunks) this.#chunks.clear();
-    let chunk: Buffer | null = this.#spare.take(this.#cache.chunk);
+    let chunk: Piece | null = this.#spare.take(this.#cache.chunk);
     try {
       this.#readOrSpare(chunk, base);
     } catch (error) {
@@ -212,25 +235,25 @@ export class ProcessMemory {
   }
 }
 
-/** Buffers to be used again, by their length. */
-class SpareBuffers {
-  readonly #byLength = new Map<number, Buffer[]>();
+/** Pieces to be used again, by their length. */
+class SparePieces {
+  readonly #byLength = new Map<number, Piece[]>();
   #bytes = 0;
 
-  take(length: number): Buffer {
-    const buffer = this.#byLength.get(length)?.pop();
-    if (buffer === undefined) return Buffer.allocUnsafeSlow(length);
+  take(length: number): Piece {
+    const piece = this.#byLength.get(length)?.pop();
+    if (piece === undefined) return newPiece(length);
     this.#bytes -= length;
-    return buffer;
+    return piece;
   }
 
-  put(buffer: Buffer): void {
-    const { length } = buffer;
+  put(piece: Piece): void {
+    const { length } = piece.bytes;
     if (this.#bytes + length > SPARE_BYTES) return;
     this.#bytes += length;
     const some = this.#byLength.get(length);
-    if (some === undefined) this.#byLength.set(length, [buffer]);
-    else some.push(buffer);
+    if (some === undefined) this.#byLength.set(length, [piece]);
+    else some.push(piece);
   }
 
   clear(): void {
