@@ -20,6 +20,7 @@ const LONG =
         'test/e2e/wedge.test.ts',
         'test/e2e/locks.test.ts',
         'test/e2e/long-run.test.ts',
+        'test/e2e/stress.test.ts',
         'test/e2e/gpu.test.ts',
         'test/e2e/server-metrics.test.ts',
         'test/e2e/flight.test.ts',

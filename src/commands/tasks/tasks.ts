@@ -1,12 +1,8 @@
-import { openPython, type PythonReader } from '../../../collectors/python/reader.ts';
-import { attempt } from '../../../collectors/python/task-drafts.ts';
-import { TaskReader } from '../../../collectors/python/task-reader.ts';
 import { TraceError } from '../../core/errors.ts';
 import { EXIT, type ExitCode } from '../../core/exit-code.ts';
 import { addTaskCounts, type TaskCourse, type TasksLook } from '../../core/tasks.ts';
 import { printable } from '../../core/text.ts';
 import type { Seconds } from '../../core/types.ts';
-import { detectRuntime } from '../../platform/runtime.ts';
 import { findTarget, isSameProcess } from '../../platform/target.ts';
 import { decideSurface, type Surface } from '../../report/style.ts';
 import { renderTasksJson } from '../../report/tasks-json.ts';
@@ -15,21 +11,18 @@ import { renderThreads, renderThreadsJson } from '../../report/threads.ts';
 import type { Command, CommandContext, Environment } from '../command-line/command.ts';
 import { toolVersion } from '../version.ts';
 import { StopSignals } from '../watching/stop-signals.ts';
+import { LiveTasks } from './live-tasks.ts';
 import { lookAtThreads } from './threads.ts';
 import { chooseTasksOptions, tasksUsage, type TasksOptions } from './options.ts';
 
 /** `trace tasks`: what the asyncio tasks of a process wait for, read from outside. */
 export const tasksCommand: Command = { ...tasksUsage, run };
 
-/** Looks that may fail one after the other before that is the result: a process that starts or ends is not readable for a moment. */
-const LOOKS = 5;
-const PAUSE: Seconds = 0.05;
-
 async function run({ values, positionals, environment }: CommandContext): Promise<ExitCode> {
   const options = chooseTasksOptions(values, positionals);
   const found = findTarget({ pid: options.pid });
-  const python = openTarget(options.pid);
-  const process = { pid: options.pid, version: python.version, title: found.title };
+  const live = await LiveTasks.open(options.pid);
+  const process = { pid: options.pid, version: live.python.version, title: found.title };
   const surface = decideSurface({
     env: environment.env,
     isTTY: environment.stdout.isTTY,
@@ -38,7 +31,7 @@ async function run({ values, positionals, environment }: CommandContext): Promis
   });
   if (options.threads) {
     try {
-      const of = { process, look: lookAtThreads(python) };
+      const of = { process, look: lookAtThreads(live.python) };
       environment.stdout.write(
         options.format === 'json'
           ? renderThreadsJson(of, toolVersion())
@@ -46,18 +39,17 @@ async function run({ values, positionals, environment }: CommandContext): Promis
       );
       return EXIT.ok;
     } finally {
-      python.close();
+      live.close();
     }
   }
-  const reader = new TaskReader(python);
   try {
     const isAlive = (): boolean => isSameProcess(found.target);
     const course =
       options.watch === null
         ? null
-        : await watch({ reader, process, options, environment, surface, isAlive });
+        : await watch({ live, process, options, environment, surface, isAlive });
     // A watch shows its looks as they come; its last one stands for all in JSON.
-    const look = course === null ? await steadyLook(reader, options.pid) : course.last;
+    const look = course === null ? (await live.look()).tasks : course.last;
     const of: TasksOf = { process, look };
     if (options.format === 'json')
       environment.stdout.write(
@@ -68,8 +60,7 @@ async function run({ values, positionals, environment }: CommandContext): Promis
       ? EXIT.notFound
       : EXIT.ok;
   } finally {
-    reader.close();
-    python.close();
+    live.close();
   }
 }
 
@@ -89,44 +80,8 @@ function chosen(look: TasksLook | null, task: string): TasksLook['tasks'] {
   return (look?.tasks ?? []).filter(({ id, name }) => id === task || name === task);
 }
 
-function openTarget(pid: number): PythonReader {
-  const opened = openPython(pid);
-  if (opened.ok) return opened.reader;
-  const codes = {
-    'not-python': EXIT.unsupported,
-    unsupported: EXIT.unsupported,
-    unverified: EXIT.unsupported,
-    permission: EXIT.permission,
-    gone: EXIT.notFound,
-  } as const;
-  const runtime = opened.code === 'not-python' ? detectRuntime(pid).name : 'unknown';
-  const reason =
-    runtime === 'node' ? 'it is a Node process, which has no asyncio tasks' : opened.reason;
-  throw new TraceError('ERR_TASKS', `the tasks of ${pid} cannot be read: ${printable(reason)}`, {
-    exitCode: codes[opened.code],
-    ...(opened.remedy === null ? {} : { remedy: opened.remedy }),
-  });
-}
-
-/** A look, tried again while the process is not readable for a moment; null without asyncio. */
-async function steadyLook(reader: TaskReader, pid: number): Promise<TasksLook | null> {
-  for (let attempts = 1; attempts <= LOOKS; attempts++) {
-    const found = attempt(() => ({ look: reader.look() }));
-    if (found !== null) return found.look;
-    await delay(PAUSE, null);
-  }
-  throw new TraceError(
-    'ERR_TASKS',
-    `the list of tasks of ${pid} could not be read in ${LOOKS} tries`,
-    {
-      exitCode: EXIT.invalid,
-      remedy: 'Try again: it may have been starting or ending.',
-    },
-  );
-}
-
 interface WatchedTasks {
-  readonly reader: TaskReader;
+  readonly live: LiveTasks;
   readonly process: TasksOf['process'];
   readonly options: TasksOptions;
   readonly environment: Environment;
@@ -136,18 +91,28 @@ interface WatchedTasks {
 
 /** Looks until the time is up, a signal comes, or the process ends. */
 async function watch(watched: WatchedTasks): Promise<TaskCourse> {
-  const { reader, process, options, environment, surface, isAlive } = watched;
+  const { live, process, options, environment, surface, isAlive } = watched;
   const signals = new StopSignals(environment);
   const began = performance.now();
   const until = options.duration === null ? Infinity : options.duration;
-  let course: TaskCourse = { looks: 0, over: 0, places: [], last: null };
+  const none: TaskCourse = { looks: 0, over: 0, places: [], last: null };
+  let course = none;
   try {
     for (;;) {
-      const look = await steadyLook(reader, options.pid).catch((error: unknown) => {
+      const found = await live.look().catch((error: unknown) => {
         if (isAlive()) throw error;
         return null;
       });
+      const look = found?.tasks ?? null;
       const over = (performance.now() - began) / 1000;
+      // What another program has is no growth of this one.
+      if (found?.isAnew === true) {
+        course = none;
+        if (!options.quiet)
+          environment.stderr.write(
+            `trace: pid ${options.pid} runs another program now: counted anew\n`,
+          );
+      }
       if (look !== null) course = addTaskCounts(course, look, over);
       if (options.format === 'text')
         environment.stdout.write(renderGrowth({ process, look }, course, surface));
