@@ -7,12 +7,10 @@ import { findTarget, isSameProcess } from '../../platform/target.ts';
 import { decideSurface, type Surface } from '../../report/style.ts';
 import { renderTasksJson } from '../../report/tasks-json.ts';
 import { renderGrowth, renderTask, renderTasks, type TasksOf } from '../../report/tasks.ts';
-import { renderThreads, renderThreadsJson } from '../../report/threads.ts';
 import type { Command, CommandContext, Environment } from '../command-line/command.ts';
 import { toolVersion } from '../version.ts';
 import { StopSignals } from '../watching/stop-signals.ts';
 import { LiveTasks } from './live-tasks.ts';
-import { lookAtThreads } from './threads.ts';
 import { chooseTasksOptions, tasksUsage, type TasksOptions } from './options.ts';
 
 /** `trace tasks`: what the asyncio tasks of a process wait for, read from outside. */
@@ -30,6 +28,8 @@ async function run({ values, positionals, environment }: CommandContext): Promis
     noColor: values['no-color'] === true,
   });
   if (options.threads) {
+    const { lookAtThreads } = await import('./threads.ts');
+    const { renderThreads, renderThreadsJson } = await import('../../report/threads.ts');
     try {
       const of = { process, look: lookAtThreads(live.python) };
       environment.stdout.write(
