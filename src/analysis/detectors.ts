@@ -3,6 +3,8 @@ import type { Detector, Finding, FindingKind, RecordingView } from '../core/type
 import { clientSaturated } from './client-saturated.ts';
 import { cpuSpin } from './cpu-spin.ts';
 import { cpuThrottled } from './cpu-throttled.ts';
+import { databaseDeadlock } from './database-deadlock.ts';
+import { databaseLocks } from './database-locks.ts';
 import { deadlock } from './deadlock.ts';
 import { crosstalk } from './crosstalk.ts';
 import { fdLeak, threadLeak } from './growth.ts';
@@ -42,6 +44,8 @@ export const DETECTORS: readonly Detector[] = [
   crosstalk,
   cpuThrottled,
   memoryLimit,
+  databaseLocks,
+  databaseDeadlock,
   processExit,
   restarts,
   wedge,

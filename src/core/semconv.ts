@@ -214,7 +214,8 @@ export type MetricKey =
   | 'heapPhysical'
   | 'heapLimit'
   | 'heapExternal'
-  | 'gcDuration';
+  | 'gcDuration'
+  | 'databaseLockWaits';
 
 /** Metrics, by a short key. */
 export const METRIC: Readonly<
@@ -315,4 +316,9 @@ export const METRIC: Readonly<
     instrument: 'histogram',
     description: 'pauses of the garbage collector, by kind of collection',
   },
+  databaseLockWaits: gauge(
+    'tracewright.database.lock.waiting',
+    '{session}',
+    'sessions of a database server that wait for a lock',
+  ),
 };

@@ -1,4 +1,5 @@
 import { readFileSync, readdirSync, readlinkSync } from 'node:fs';
+import { isIPv6 } from 'node:net';
 
 /**
  * The TCP ports a process listens on: its own descriptors matched by inode with the socket table of its own network namespace
@@ -96,6 +97,78 @@ export function establishedOn(pid: number, port: number): number | null {
     }
   }
   return count;
+}
+
+/** The calling end of a TCP connection as the other end sees it. */
+export interface Caller {
+  /** IPv4 or IPv6 as RFC 5952 has it; of an IPv4 address mapped into IPv6 the IPv4 one. */
+  readonly address: string;
+  readonly port: number;
+}
+
+/**
+ * Which of these processes holds the calling end of each connection, by port; one that none of them holds (it came over a proxy or an address
+ * translation, or the process may not be read) is left out. Reads the links of all descriptors where a row matches.
+ */
+export function holdersOf(
+  pids: readonly number[],
+  callers: readonly Caller[],
+): ReadonlyMap<number, number> {
+  const held = new Map<number, number>();
+  if (callers.length === 0) return held;
+  for (const pid of pids) {
+    const wanted = new Map<number, number>();
+    for (const family of [4, 6] as const) {
+      for (const row of connectionsAround(pid, family)) {
+        const isCalled = callers.some(
+          ({ address, port }) => port === row.port && address === row.address,
+        );
+        if (isCalled) wanted.set(row.inode, row.port);
+      }
+    }
+    if (wanted.size === 0) continue;
+    try {
+      for (const inode of socketInodes(pid)) {
+        const port = wanted.get(inode);
+        if (port !== undefined) held.set(port, pid);
+      }
+    } catch {
+      // Gone, or another user's.
+    }
+  }
+  return held;
+}
+
+/** Standing connections of the process's network namespace by their own end. */
+function connectionsAround(
+  pid: number,
+  family: 4 | 6,
+): readonly (Caller & { readonly inode: number })[] {
+  let table: string;
+  try {
+    table = readFileSync(`/proc/${pid}/net/${family === 4 ? 'tcp' : 'tcp6'}`, 'latin1');
+  } catch {
+    return []; // a kernel without IPv6, or a process that is gone
+  }
+  return table
+    .split('\n')
+    .slice(1)
+    .flatMap((line) => {
+      const columns = line.trim().split(/\s+/);
+      const [hex = '', portText = ''] = (columns[1] ?? '').split(':');
+      const inode = Number(columns[9]);
+      if (columns[3] !== ESTABLISHED || !(inode > 0)) return [];
+      const isMapped = hex.startsWith('0000000000000000FFFF0000');
+      const address = isMapped ? parseAddress(hex.slice(24), 4) : parseAddress(hex, family);
+      return address === null
+        ? []
+        : [{ address: canonical(address), port: Number.parseInt(portText, 16), inode }];
+    });
+}
+
+/** Two ways to write one IPv6 address are made one. */
+function canonical(address: string): string {
+  return isIPv6(address) ? new URL(`http://[${address}]`).hostname.slice(1, -1) : address;
 }
 
 /** Addresses are printed as 32-bit words in the machine's byte order, which is little endian wherever trace runs. */

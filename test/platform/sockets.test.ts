@@ -1,7 +1,7 @@
 import { once } from 'node:events';
-import { createServer, type AddressInfo } from 'node:net';
+import { connect, createServer, type AddressInfo } from 'node:net';
 import { afterEach, describe, expect, it } from 'vitest';
-import { listeningSockets, parseListening } from '../../src/platform/sockets.ts';
+import { holdersOf, listeningSockets, parseListening } from '../../src/platform/sockets.ts';
 
 const servers: ReturnType<typeof createServer>[] = [];
 afterEach(() => {
@@ -73,5 +73,19 @@ describe('the socket table', () => {
       '',
     ].join('\n');
     expect(parseListening(table, 4)).toEqual([]);
+  });
+});
+
+describe('who holds the calling end of a connection', () => {
+  it('is told by address and port, over IPv4 and IPv4 in IPv6, and only where they fit', async () => {
+    const port = await listen('127.0.0.1');
+    const calling = connect(port, '127.0.0.1');
+    await once(calling, 'connect');
+    const caller = { address: '127.0.0.1', port: calling.localPort ?? 0 };
+    expect(holdersOf([process.pid], [caller])).toEqual(new Map([[caller.port, process.pid]]));
+    expect(holdersOf([process.pid], [{ ...caller, address: '10.0.0.9' }])).toEqual(new Map());
+    expect(holdersOf([process.ppid, 2 ** 22 + 1], [caller])).toEqual(new Map());
+    expect(holdersOf([process.pid], [])).toEqual(new Map());
+    calling.destroy();
   });
 });

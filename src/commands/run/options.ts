@@ -32,6 +32,8 @@ const SHARED = [
   'no-metrics',
   'probe-url',
   'probe-interval',
+  'postgres-url',
+  'postgres-log',
   'format',
   'json',
   'output',

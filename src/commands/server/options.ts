@@ -3,7 +3,7 @@ import { usageError } from '../../core/errors.ts';
 import type { OptionTable, OptionValues } from '../command-line/command.ts';
 import { parseDuration, parseHttpUrl } from '../command-line/parse.ts';
 
-/** What a server says of itself, and what a small request to it takes: flags of attach and run. */
+/** What a server says of itself, what a small request to it takes, and the database behind it: flags of attach and run. */
 
 /** As `trace load` has it, and Prometheus at its finest. */
 const DEFAULT_METRICS_INTERVAL: Seconds = 1;
@@ -19,6 +19,8 @@ export const SERVER_OPTIONS: OptionTable = {
   'no-metrics': { type: 'boolean' },
   'probe-url': { type: 'string' },
   'probe-interval': { type: 'string' },
+  'postgres-url': { type: 'string' },
+  'postgres-log': { type: 'string' },
 };
 
 export interface ServerOptions {
@@ -31,6 +33,12 @@ export interface ServerOptions {
   };
   /** Sends a small request now and then; null: sends nothing. */
   readonly probe: { readonly url: string; readonly every: Seconds } | null;
+  /** The database server behind it, which is asked who waits for whom, and its log. */
+  readonly postgres: {
+    /** With all that stands in it: never recorded or printed. */
+    readonly url: string | null;
+    readonly log: string | null;
+  };
 }
 
 export function parseServerOptions(values: OptionValues): ServerOptions {
@@ -74,5 +82,22 @@ export function parseServerOptions(values: OptionValues): ServerOptions {
                     ...PROBE_BOUNDS,
                   }),
           },
+    postgres: { url: parsePostgresUrl(text('postgres-url')), log: text('postgres-log') },
   };
+}
+
+/** The value is not repeated: there may be a password in it. */
+function parsePostgresUrl(text: string | null): string | null {
+  if (text === null) return null;
+  const remedy =
+    "--postgres-url 'postgres://user@db.example:5432/app', with PGPASSWORD or ~/.pgpass";
+  if (!/^postgres(?:ql)?:\/\//.test(text))
+    throw usageError('--postgres-url takes a URL that begins with postgres://', remedy);
+  try {
+    // An empty host is PGHOST's.
+    void new URL(text.replace(/^postgres(?:ql)?:\/\/(?=[/?]|$)/, 'postgres://host'));
+  } catch {
+    throw usageError('--postgres-url: that is not a URL', remedy);
+  }
+  return text;
 }

@@ -6,6 +6,7 @@ describe('what a server says of itself', () => {
     expect(parseServerOptions({})).toEqual({
       metrics: { url: null, find: 'known', every: 1 },
       probe: null,
+      postgres: { url: null, log: null },
     });
   });
 
@@ -13,9 +14,22 @@ describe('what a server says of itself', () => {
     expect(parseServerOptions({ 'metrics-url': 'http://h:1/m', 'metrics-interval': '5' })).toEqual({
       metrics: { url: 'http://h:1/m', find: 'known', every: 5 },
       probe: null,
+      postgres: { url: null, log: null },
     });
     expect(parseServerOptions({ metrics: true }).metrics.find).toBe('any');
     expect(parseServerOptions({ 'no-metrics': true }).metrics.find).toBe('never');
+  });
+
+  it('is asked of a database where its URL is given, which no message repeats', () => {
+    const url = 'postgresql://me:pw@db/app';
+    const options = { 'postgres-url': url, 'postgres-log': 'pg.log' };
+    expect(parseServerOptions(options).postgres).toEqual({ url, log: 'pg.log' });
+    for (const local of ['postgres://', 'postgres:///app?host=/run/postgresql'])
+      expect(parseServerOptions({ 'postgres-url': local }).postgres.url).toBe(local);
+    for (const wrong of ['me:pw@db/app', 'mysql://me:pw@db', 'postgres://me:pw@db:x:y/'])
+      expect(() => parseServerOptions({ 'postgres-url': wrong })).toThrow(
+        /^--postgres-url(?:(?!pw@).)*$/,
+      );
   });
 
   it('is probed every 5 s, or as often as is said', () => {
