@@ -36,8 +36,8 @@ export interface ShrunkParameters {
   readonly fellBack: number;
 }
 
-/** Why nothing was shrunk: as given it is too rare, or the control fails as well. */
-export type NotShrunk = 'too-rare' | 'control-fails';
+/** Why nothing was shrunk: as given it is too rare, the control fails as well, or the budget ended before that was known. */
+export type NotShrunk = 'too-rare' | 'control-fails' | 'out-of-budget';
 
 /** Trials after the end, on top of the budget: what was found by trying is not taken on its own word. */
 const VERIFYING_RUNS = 20;
@@ -54,10 +54,12 @@ export async function shrinkParameters(
 ): Promise<ShrunkParameters | NotShrunk> {
   let seed = given.seed;
   const fails: Keeps = (parameters) => stillFails(() => trial(parameters, seed++), keep, budget);
-  if ((await fails(given)) !== true) return 'too-rare';
+  const asGiven = await fails(given);
+  if (asGiven !== true) return asGiven === null ? 'out-of-budget' : 'too-rare';
   const passes = wanted === null || (await controlPasses(given, wanted, { keep, budget, seed }));
-  if (!passes && wanted?.isAskedFor === true) return 'control-fails';
-  const control = passes ? (wanted?.trial ?? null) : null;
+  if (passes !== true && wanted?.isAskedFor === true)
+    return passes === null ? 'out-of-budget' : 'control-fails';
+  const control = passes === true ? (wanted?.trial ?? null) : null;
   const taken: [ReproParameters, ...ReproParameters[]] = [given];
   const keeps: Keeps = async (parameters) => {
     const fault = await fails(parameters);
@@ -92,12 +94,12 @@ export async function shrinkParameters(
   };
 }
 
-/** Whether the control passes with the parameters as given; one that cannot run does not. */
+/** Whether the control passes with the parameters as given; one that cannot run does not. Null when the budget ends first. */
 async function controlPasses(
   given: ReproParameters,
   { trial }: ShrinkControl,
   { keep, budget, seed }: { readonly keep: Ratio; readonly budget: Budget; readonly seed: number },
-): Promise<boolean> {
+): Promise<boolean | null> {
   let hasRun = false;
   let next = seed;
   const once = async (): Promise<boolean | null> => {
@@ -105,7 +107,8 @@ async function controlPasses(
     hasRun ||= hit !== null;
     return hit;
   };
-  return (await stillFails(once, keep, budget)) === false && hasRun;
+  const fails = await stillFails(once, keep, budget);
+  return fails === null ? null : !fails && hasRun;
 }
 
 /** Whether one trial of the control that could run passed; null when the budget ends first. */

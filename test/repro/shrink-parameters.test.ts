@@ -124,6 +124,12 @@ describe('the control of what is shrunk', () => {
     expect(usual.control).toBeNull();
   });
 
+  it('that the budget does not come to is said to be that', async () => {
+    const control = { trial: async () => false, isAskedFor: true };
+    const asked = shrink(sent, async () => true, { control, trials: 3 });
+    await expect(asked).rejects.toThrow('out-of-budget');
+  });
+
   it('costs of the same budget', async () => {
     let run = 0;
     const count = async (answer: boolean): Promise<boolean> => {

@@ -15,6 +15,9 @@ from .decisions import Priorities
 TURN_SECONDS = 0.01
 # Real seconds for which a turn waits for the outside when only tasks of ours could go on.
 OUTSIDE_SECONDS = 0.001
+# Such turns one after another before the rest of a delay passes at once: a quarter of a second, on a busy machine a few. What is outside and takes
+# longer does not come first; without an end a delay of many turns would become a time-out of the program's own.
+MOST_FRUITLESS = 250
 # Turns for which tasks that come last wait for timers and the outside: half a virtual second.
 PATIENCE = 50
 # Nothing can happen any more: nobody is ready, no timer, no descriptor, no other thread. As `timeout(1)` says it.
@@ -29,6 +32,7 @@ class Clock:
         self.jumped = 0.0
         self.monotonic = time.monotonic
         self.patience = PATIENCE
+        self.fruitless = 0
         self.jobs = 0  # handed to executors, not done yet
 
     def attach(self, loop):
@@ -48,11 +52,15 @@ class Clock:
         if timeout is not None and timeout <= 0:
             events = look(0)
             if events or scheduling.waiting == 0 or scheduling.waiting < len(loop._ready):
+                self.fruitless = 0
                 return events
             # Only those that we hold back could go on.
             if isinstance(scheduling.decider, Priorities):
                 self.choose(loop)
             if self.outside(loop):
+                if self.fruitless >= MOST_FRUITLESS:
+                    return events
+                self.fruitless += 1
                 return self.wait(look, OUTSIDE_SECONDS)
             if self.virtual and loop._scheduled:
                 self.jump(min(TURN_SECONDS, loop._scheduled[0]._when - self.now))

@@ -59,10 +59,12 @@ export async function shrinkFolder(
           : { trial: trialIn(arms.control.environment, alone), isAskedFor: !alone },
     });
     if (typeof shrunk === 'string') {
-      const why =
-        shrunk === 'too-rare'
-          ? `it does not fail at a rate of ${limits.keep}`
-          : `the control, ${arms.control?.label ?? ''}, fails as well, or cannot run`;
+      const why = {
+        'too-rare': `it does not fail at a rate of ${limits.keep}`,
+        'control-fails': `the control, ${arms.control?.label ?? ''}, fails as well, or cannot run`,
+        'out-of-budget':
+          'the budget ended before it was known how often it, or its control, fails as given',
+      }[shrunk];
       environment.stdout.write(`invalid: ${why}\n`);
       return stopCode(signals) ?? EXIT.invalid;
     }
