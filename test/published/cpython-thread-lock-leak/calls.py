@@ -5,5 +5,6 @@ import threading
 
 def start():
     ended = threading.Event()
-    threading.Thread(target=ended.set).start()
+    # Said, because a thread takes it from the one that starts it.
+    threading.Thread(target=ended.set, daemon=False).start()
     ended.wait()
