@@ -85,23 +85,68 @@ def hypothesis():
     return True, first[0][0], (lambda: steps), first[0][1]
 
 
+class Gathered:
+    """A program run up to where it gathers several coroutines, so that each can be a worker; then it is told what came of them."""
+
+    def __init__(self):
+        self.parts = None
+        self.right = True
+        self.ended = []
+        gather, asyncio.gather = asyncio.gather, self.take
+        try:
+            self.program = main()
+            self.drive(None)
+        finally:
+            asyncio.gather = gather
+        self.ended = [None] * len(self.parts or [])
+
+    async def take(self, *parts):
+        self.parts = list(parts)
+        return await Here()
+
+    def drive(self, value):
+        """Turns of the loop pass at once; ends where the program gathers, or has ended."""
+        try:
+            found = self.program.send(value)
+            while found is not Here:
+                found = self.program.send(None)
+        except StopIteration as end:
+            self.right = end.value
+        except Exception:
+            self.right = False
+
+    def holds(self):
+        self.drive(self.ended)
+        return self.right
+
+
+class Here:
+    def __await__(self):
+        return (yield Here)
+
+
 def frontrun():
-    """The unmodified program as a task of its: what the program starts itself, its scheduler would have to take over."""
+    """What the program gathers are its workers, by its own default strategy; a program that gathers nothing has none to give it."""
     import frontrun
 
-    class State:
-        right = True
+    count = len(Gathered().parts or [])
+    if count < 2:
+        sys.exit("it gathers no coroutines that could be workers")
 
-    async def worker(state):
-        state.right = await main()
+    def worker(number):
+        async def work(state):
+            try:
+                state.ended[number] = await state.parts[number]
+            except Exception:
+                state.right = False
+
+        return work
 
     result = frontrun.explore(
-        setup=State,
-        workers=[worker],
-        invariant=lambda state: state.right,
-        strategy="random",
-        max_attempts=runs,
-        seed=0,
+        setup=Gathered,
+        workers=[worker(number) for number in range(count)],
+        invariant=lambda state: state.right and state.holds(),
+        max_executions=runs,
         total_timeout=60,
     )
     result = asyncio.run(result) if asyncio.iscoroutine(result) else result
