@@ -99,7 +99,7 @@ async function callAll(caller, attempts, concurrency = CONCURRENCY) {
   const waiting = attempts.values();
   const work = async () => {
     for (const attempt of waiting) {
-      // Each begins at a turn of its own, as requests do: one that never waits would keep all others from theirs.
+      // Each begins at a turn of its own, as requests do.
       await new Promise((turn) => setImmediate(turn));
       // region: head-of-line
       attempt.began = performance.now();

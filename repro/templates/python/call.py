@@ -141,7 +141,7 @@ class Caller:
     async def _call_from_tasks(self, waiting, workers):
         async def work():
             for attempt in waiting:
-                # Each begins at a turn of its own, as requests do: one that never waits would keep all others from theirs.
+                # Each begins at a turn of its own, as requests do.
                 await asyncio.sleep(0)
                 # region: head-of-line
                 attempt.began = time.monotonic()
