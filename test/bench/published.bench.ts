@@ -80,7 +80,7 @@ function pageOf(rows: readonly DatedRow[]): string {
       String(row.trials),
       row.seconds.toFixed(0),
       row.commit,
-      row.problem ?? '',
+      row.problem?.replaceAll('|', '/') ?? '',
     ];
   });
   const isShown = (row: PublishedRow): boolean => {

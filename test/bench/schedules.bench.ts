@@ -175,8 +175,8 @@ it('peers on planted races', async () => {
 const PEERS_NOTE = `Each tool on each race of test/repro/races, ${SCHEDULES} schedules at most: found by which schedule, in how many seconds (the first schedule's start until the failure, on a machine with
 other work, which stood still for up to two minutes at times: not to be compared), and the steps of its smallest case in its own unit: waits (trace), callbacks out of order (simloom 0.5.0), sleeps that take longer
 (Hypothesis 6.170.15, which is given every \`asyncio.sleep\` to lengthen by 0 to 8 turns), tasks released in all (fast-check 4.10.2's scheduler, which is given every turn that the
-program awaits), scheduling steps (frontrun 0.7.0). Programs are unmodified, which is no fair trial of frontrun: it interleaves a list of
-workers that share a state, and with a whole program as its one worker there is nothing for it to interleave. fast-check schedules promises and no timers: \`timer-order\` is not for it.`;
+program awaits), scheduling steps (frontrun 0.7.0, by its default strategy, DPOR; what a program gathers are
+its workers, and one that gathers nothing has none to give it). fast-check schedules promises and no timers: \`timer-order\` is not for it.`;
 
 function cellOf(row: PeerRow | undefined): string {
   if (row === undefined) return '?';
