@@ -51,6 +51,8 @@ export class ProfileLoop {
   #rounds = 0;
   #late = 0;
   #nextAt: Seconds = 0;
+  /** Until when what looking costs is known to the rate. */
+  #notedAt: Seconds = 0;
 
   constructor(cells: Int32Array, port: ProfilePort, settings: ProfileSettings) {
     this.#cells = cells;
@@ -69,13 +71,15 @@ export class ProfileLoop {
       const at = monotonicNow();
       if (this.#isLooking && !wasLooking) {
         this.#own.reset(at);
+        this.#notedAt = at;
         batchAt = at + BATCH_EVERY;
         last = at - this.#rate.period;
       }
       if (this.#isOver) break;
       if (this.#isLooking) last = this.#round(at, last);
       if (this.#isLooking && at >= batchAt) {
-        this.#rate.note(this.#own.share(at));
+        this.#rate.note(this.#own.share(at), at - this.#notedAt);
+        this.#notedAt = at;
         this.#handOver(at);
         batchAt = at + BATCH_EVERY;
       }

@@ -198,8 +198,8 @@ export async function nodeTools(): Promise<readonly InsideTool[]> {
     ],
   };
   const find = (files: string): string =>
-    // Into a file: its last lines do not reach a pipe.
-    `'${memlab}' find-leaks ${files} --trace-all-objects --work-dir work > out && cat out`;
+    // What it found is on its standard error.
+    `'${memlab}' find-leaks ${files} --trace-all-objects --work-dir work > out 2>&1; cat out`;
   const found: Answers = { container: has('--store (property)--->'), type: has('[Entry]') };
   const ours = (what: string, answers: Answers): InsideTool => ({
     name: `trace ${what}`,

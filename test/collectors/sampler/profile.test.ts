@@ -5,11 +5,27 @@ import { StackInterner } from '../../../collectors/sampler/profile/stack-interne
 import { CpuProfile } from '../../../collectors/node/cpu-profile.ts';
 
 describe('the rate of a profile', () => {
-  it('is left alone by its first second and by what is allowed', () => {
+  it('is left alone by what is allowed, and within its first second', () => {
     const control = new RateControl(1000, 0.03);
-    control.note(0.5);
     for (let second = 0; second < 10; second++) control.note(0.029);
     expect([control.rate, control.loweredFor]).toEqual([1000, null]);
+    const first = new RateControl(1000, 0.03);
+    first.note(0.5);
+    expect([first.rate, first.loweredFor]).toEqual([1000, null]);
+  });
+
+  it('makes good what its first second cost: all of ten seconds keep to the limit', () => {
+    const control = new RateControl(100, 0.03);
+    let used = 0.085;
+    control.note(used);
+    for (let second = 1; second < 10; second++) {
+      const cost = 0.004 + control.rate * 0.00035;
+      used += cost;
+      control.note(cost);
+    }
+    expect(used / 10).toBeLessThanOrEqual(0.03);
+    expect(control.rate).toBeGreaterThanOrEqual(25);
+    expect(control.loweredFor).toBeGreaterThan(0.03);
   });
 
   it('falls until looking costs what it may, and says what it would have cost', () => {
@@ -18,7 +34,7 @@ describe('the rate of a profile', () => {
     control.note(cost());
     control.note(cost());
     expect(control.loweredFor).toBeCloseTo(0.11);
-    for (let second = 0; second < 10; second++) control.note(cost());
+    for (let second = 0; second < 30; second++) control.note(cost());
     expect(cost()).toBeLessThanOrEqual(0.03);
     expect(control.rate).toBeGreaterThan(50);
   });
@@ -28,6 +44,8 @@ describe('the rate of a profile', () => {
     for (let second = 0; second < 10; second++) control.note(0.9);
     expect(control.rate).toBe(10);
     for (let second = 0; second < 10; second++) control.note(0.001);
+    // What ten such seconds cost is not made good at once.
+    for (let second = 0; second < 300; second++) control.note(0.001);
     expect(control.rate).toBe(100);
     const slow = new RateControl(2, 0.03);
     for (let second = 0; second < 5; second++) slow.note(0.9);
@@ -39,10 +57,10 @@ describe('what a profile may cost', () => {
   it('is not passed again by raising the rate: a second that cost more by chance is made good', () => {
     const control = new RateControl(100, 0.03);
     const cost = (): number => 0.01 + control.rate * 0.00015;
-    control.note(0.5);
+    control.note(0.1);
     control.note(0.12);
     const lowered = control.rate;
-    for (let second = 0; second < 20; second++) {
+    for (let second = 0; second < 40; second++) {
       control.note(cost());
       expect(cost()).toBeLessThanOrEqual(0.03);
     }
