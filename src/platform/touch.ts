@@ -1,13 +1,15 @@
-import type { ChildProcess } from 'node:child_process';
+import { type ChildProcess, spawn } from 'node:child_process';
+import { existsSync, mkdirSync, rmdirSync, writeFileSync } from 'node:fs';
 import type { ProcessTarget, Seconds } from '../core/types.ts';
 import { CdpError, type CdpConnection } from './cdp.ts';
 import { readProc, readStat } from './proc.ts';
 import { hasEnded, parseStatus } from './proc-parse.ts';
+import type { TracingEntry } from './tracing-journal.ts';
 import type { UndoEntry } from './undo-journal.ts';
 
 /**
  * The only module that does something to a target: one signal, expressions evaluated through an inspector, what others send passed on to
- * a command that trace started, and the end of a trial's processes.
+ * a command that trace started, the end of a trial's processes, and a private instance of the kernel's tracing.
  * `test/architecture.test.ts` fails when another one could. Every function that changes something of its own accord wants the entry of the
  * undo journal that covers it, so nothing can be done that nobody would undo. Docs: docs/cleanup.md, docs/decisions/0009.
  */
@@ -61,6 +63,63 @@ export function endProcessGroup(leader: ChildProcess): void {
   } catch {
     // ESRCH: all of them have ended.
   }
+}
+
+/** Where the kernel's tracing is, where it is mounted; the second as of old. */
+const TRACING_ROOTS = ['/sys/kernel/tracing', '/sys/kernel/debug/tracing'] as const;
+/** Of each core; 4 MiB hold some 40,000 changes of threads. */
+const TRACE_BUFFER_KB = 4096;
+const INSTANCE_NAME = /^tracewright-\d+-\d+$/;
+
+/** The folder of the private instances of the kernel's tracing, null where it is not mounted. */
+export function traceInstances(): string | null {
+  const root = TRACING_ROOTS.find((one) => existsSync(`${one}/instances`));
+  return root === undefined ? null : `${root}/instances`;
+}
+
+/**
+ * Makes the private instance of the kernel's tracing that a journal names, and has it note when threads get and leave a core; gives its folder.
+ * Nobody else's tracing is changed. Throws the errno error of the kernel; what was made by then is for {@link removeTraceInstance}.
+ */
+export function makeTraceInstance({ instance }: TracingEntry, tids: readonly number[]): string {
+  const folder = `${instanceFolder(instance)}`;
+  mkdirSync(folder);
+  const set = (file: string, text: string): void => writeFileSync(`${folder}/${file}`, text);
+  set('buffer_size_kb', String(TRACE_BUFFER_KB));
+  set('trace_clock', 'mono');
+  set('set_event_pid', tids.join(' '));
+  // Threads that these start are followed.
+  set('options/event-fork', '1');
+  for (const event of ['sched_switch', 'sched_wakeup', 'sched_wakeup_new'])
+    set(`events/sched/${event}/enable`, '1');
+  return folder;
+}
+
+/** Removes it; false where it was not there. Throws the errno error: EBUSY while somebody reads it. */
+export function removeTraceInstance({ instance }: TracingEntry): boolean {
+  const folder = instanceFolder(instance);
+  if (!existsSync(folder)) return false;
+  rmdirSync(folder);
+  return true;
+}
+
+/** Removes it when this process has ended, however that was; in a session of its own, until the pipe is closed. */
+export function guardTraceInstance({ instance }: TracingEntry): ChildProcess {
+  const program =
+    'cat; n=0; while [ -d "$0" ] && [ $n -lt 40 ]; do rmdir "$0" && exit; n=$((n + 1)); sleep 0.05; done';
+  const guardian = spawn('sh', ['-c', program, instanceFolder(instance)], {
+    stdio: ['pipe', 'ignore', 'ignore'],
+    detached: true,
+  });
+  guardian.unref();
+  return guardian;
+}
+
+function instanceFolder(instance: string): string {
+  const folder = traceInstances();
+  if (folder === null || !INSTANCE_NAME.test(instance))
+    throw new TypeError(`no place for an instance of the name ${instance}`);
+  return `${folder}/${instance}`;
 }
 
 /** What somebody sends to trace who means the command that it started: it stands in the place where that would be. */

@@ -29,15 +29,23 @@ const WORDS: Readonly<Record<CleanupItem['outcome'], string>> = {
   'would-undo': 'trace did not get to undo what it did here',
 };
 
+/** Of a private instance of the kernel's tracing: it is the kernel's, and no part of the process. */
+const TRACING_WORDS: Readonly<Record<CleanupItem['outcome'], string>> = {
+  ...WORDS,
+  undone: "the kernel's tracing of its threads is removed",
+  nothing: "the kernel's tracing of its threads was gone already",
+  'in-use': 'a running trace is tracing its threads: left alone',
+  left: "the kernel's tracing of its threads is still there",
+};
+
 export function renderCleanup(items: readonly CleanupItem[], surface: Surface): string {
   const page = new Page(surface);
   if (items.length === 0) page.paragraph('Nothing is left: no journal of a killed trace.');
   for (const { pid, outcome, stage, port, reason, remedy } of items) {
     const where = port === null ? '' : `, port ${port}`;
     const why = reason === null ? '' : `: ${outside(reason, 400)}`;
-    page.paragraph(
-      `pid ${pid}: ${WORDS[outcome]}${why} (as far as: ${outside(stage, 20)}${where})`,
-    );
+    const words = stage === 'tracing' ? TRACING_WORDS[outcome] : WORDS[outcome];
+    page.paragraph(`pid ${pid}: ${words}${why} (as far as: ${outside(stage, 20)}${where})`);
     if (remedy !== null) page.verbatim(`  → ${outside(remedy, 400)}`);
   }
   return page.toString();

@@ -50,6 +50,7 @@ export function sampleProfile(over: Partial<ProfileReport> = {}): ProfileReport 
       targetPaused: 0,
     },
     cpu: new Map([[7, 0.9]]),
+    exact: null,
     notes: [],
     interrupted: false,
     reason: 'duration',

@@ -3,6 +3,9 @@ import { TraceError } from '../../core/errors.ts';
 import { EXIT, type ExitCode } from '../../core/exit-code.ts';
 import type { Seconds } from '../../core/types.ts';
 import { readStat } from '../../platform/proc.ts';
+import { MOUNT_TRACING } from '../../platform/kernel-features.ts';
+import { removeTraceInstance, traceInstances } from '../../platform/touch.ts';
+import { isTracing, type TracingEntry, tracingEntries } from '../../platform/tracing-journal.ts';
 import {
   hasLivingOwner,
   journalEntries,
@@ -30,14 +33,21 @@ async function run({ values, positionals, environment }: CommandContext): Promis
   const journals = journalEntries(journalFolder(environment.env)).filter(
     ({ entry }) => pid === null || entry.pid === pid,
   );
-  if (pid !== null && journals.length === 0 && readStat(pid) === null)
+  const tracings = tracingEntries(journalFolder(environment.env)).filter(
+    ({ entry }) => pid === null || entry.pid === pid,
+  );
+  if (pid !== null && journals.length + tracings.length === 0 && readStat(pid) === null)
     throw new TraceError('ERR_TARGET_NOT_FOUND', `no process has pid ${pid}, and no journal`, {
       exitCode: EXIT.notFound,
       remedy: 'Without a pid, trace cleanup undoes everything that is left.',
     });
-  const items = await Promise.all(
+  const inspected = await Promise.all(
     journals.map(({ path, entry }) => settle(entry, dryRun ? null : path)),
   );
+  const items = [
+    ...inspected,
+    ...tracings.map(({ path, entry }) => settleTracing(entry, dryRun ? null : path)),
+  ];
   const { stdout, env } = environment;
   stdout.write(
     format === 'json'
@@ -55,6 +65,26 @@ async function run({ values, positionals, environment }: CommandContext): Promis
   return items.some(({ outcome }) => outcome === 'left' || outcome === 'would-undo')
     ? EXIT.finding
     : EXIT.ok;
+}
+
+/** Removes the instance of the kernel's tracing that a killed trace left. */
+function settleTracing(entry: TracingEntry, path: string | null): CleanupItem {
+  const item = { pid: entry.pid, stage: 'tracing', port: null, reason: null, remedy: null };
+  if (isTracing(entry))
+    return { ...item, outcome: 'in-use', reason: `trace is pid ${entry.owner.pid}` };
+  if (path === null) return { ...item, outcome: 'would-undo' };
+  if (traceInstances() === null) {
+    const reason = "the kernel's tracing is not mounted, so it cannot be seen";
+    return { ...item, outcome: 'left', reason, remedy: MOUNT_TRACING };
+  }
+  try {
+    const wasThere = removeTraceInstance(entry);
+    removeEntry(path);
+    return { ...item, outcome: wasThere ? 'undone' : 'nothing' };
+  } catch (error) {
+    const reason = error instanceof Error ? error.message : String(error);
+    return { ...item, outcome: 'left', reason, remedy: null };
+  }
 }
 
 /** Undoes one entry and takes its journal away; `path` null: only looks. */

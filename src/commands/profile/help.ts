@@ -27,6 +27,9 @@ Looking:
       --max-overhead <share> of a core that looking may take (default 3%);
                              where it would take more, it looks less often,
                              and says so
+      --exact                when each thread ran, waited for a core and slept,
+                             by the kernel's events (as root, and where its
+                             tracing is mounted; implies --mode wall)
       --lag-threshold <time> blocked: a turn that lasts this long counts
                              (default 50ms)
       --inspect              open a Node process's inspector by a signal, and

@@ -42,6 +42,7 @@ const OPTIONS = {
   mode: { type: 'string', short: 'm' },
   rate: { type: 'string', short: 'r' },
   'max-overhead': { type: 'string' },
+  exact: { type: 'boolean' },
   'lag-threshold': { type: 'string' },
   inspect: { type: 'string' },
   'max-pause': { type: 'string' },
@@ -90,6 +91,8 @@ export interface ProfileOptions {
   readonly mode: ProfileMode;
   /** Looks a second. */
   readonly rate: number;
+  /** The kernel's own account of when threads ran, beside the stacks. */
+  readonly exact: boolean;
   readonly maxOverhead: Ratio;
   readonly lagThreshold: Seconds;
   /** Open a Node target's inspector; `force`: also where its signal handlers cannot be read. Null: use one that is open. */
@@ -121,7 +124,8 @@ export function parseProfileOptions(
     target: chooseTarget(positionals, text('pid'), text('match')),
     subprocesses: values['subprocesses'] === true,
     duration: chooseDuration(text('duration')),
-    mode: parseChoice(text('mode') ?? 'cpu', PROFILE_MODES, '-m, --mode'),
+    mode: chooseMode(text('mode'), values['exact'] === true),
+    exact: values['exact'] === true,
     rate:
       rate === undefined
         ? DEFAULT_RATE
@@ -137,6 +141,17 @@ export function parseProfileOptions(
     quiet: values['quiet'] === true,
     noColor: values['no-color'] === true,
   };
+}
+
+/** `--exact` has to know the stacks of those who wait, too. */
+function chooseMode(text: string | undefined, exact: boolean): ProfileMode {
+  const mode = parseChoice(text ?? (exact ? 'wall' : 'cpu'), PROFILE_MODES, '-m, --mode');
+  if (exact && mode !== 'wall')
+    throw usageError(
+      `--exact and --mode ${mode} contradict each other`,
+      '--exact tells of each thread when it ran and when it waited, as --mode wall does.',
+    );
+  return mode;
 }
 
 function chooseTarget(

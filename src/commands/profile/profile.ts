@@ -2,6 +2,8 @@ import { anchoredClock, takeAnchor } from '../../core/clock.ts';
 import { TraceError } from '../../core/errors.ts';
 import { EXIT, type ExitCode, exitCodeOfStop } from '../../core/exit-code.ts';
 import type { Seconds } from '../../core/types.ts';
+import type { Profile } from '../../core/profile.ts';
+import type { ExactReport } from '../../report/profile/exact.ts';
 import type { ProfileReport } from '../../report/profile/report.ts';
 import { formatSeconds } from '../../report/format.ts';
 import type { Command, CommandContext, Environment } from '../command-line/command.ts';
@@ -62,16 +64,27 @@ async function take(
   await session.end();
   const { user, system } = process.cpuUsage(cpuBefore);
   const elapsed = takeAnchor().mono - from;
+  const profile = session.profile(startedAt);
   return {
     toolVersion: toolVersion(),
-    profile: session.profile(startedAt),
+    profile,
     targets: session.targets,
     quality: session.quality((user + system) / 1e6 / elapsed),
     cpu: session.cpu,
+    exact: session.exact === null ? null : named(session.exact, profile),
     notes: session.notes,
     interrupted: reason === 'interrupted',
     reason,
     top: options.top,
+  };
+}
+
+/** The kernel knows threads by its own names, cut after 15 letters: where the program's are known, with those. */
+function named(exact: ExactReport, { threads }: Profile): ExactReport {
+  const names = new Map(threads.map(({ tid, name }) => [tid, name]));
+  return {
+    ...exact,
+    threads: exact.threads.map((one) => ({ ...one, name: names.get(one.tid) ?? one.name })),
   };
 }
 

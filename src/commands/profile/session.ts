@@ -14,7 +14,10 @@ import { detectRuntime, type Runtime } from '../../platform/runtime.ts';
 import { type FoundTarget, findTarget, targetInfo } from '../../platform/target.ts';
 import type { ProfileQuality } from '../../report/profile/report.ts';
 import type { Environment } from '../command-line/command.ts';
+import { journalFolder } from '../../platform/undo-journal.ts';
+import type { ExactReport } from '../../report/profile/exact.ts';
 import { BlockedFilter } from './blocked.ts';
+import type { ExactTracing } from './exact.ts';
 import { type NodeSource, openNodeSource } from './node-source.ts';
 import type { ProfileOptions } from './options.ts';
 
@@ -34,6 +37,9 @@ interface Member {
 }
 
 export class ProfileSession {
+  /** What `--exact` saw, at the end. */
+  exact: ExactReport | null = null;
+  #exact: ExactTracing | null = null;
   readonly #options: ProfileOptions;
   readonly #environment: Environment;
   readonly #clock: Clock;
@@ -65,9 +71,14 @@ export class ProfileSession {
     this.#root = found.target.pid;
     await this.#admit(found);
     await this.#admitChildren();
+    if (!this.#options.exact) return;
+    const { ExactTracing: Exact } = await import('./exact.ts');
+    const folder = journalFolder(this.#environment.env);
+    this.#exact = new Exact(this.#root, folder, () => [...this.#members.keys()]);
   }
 
   begin(): void {
+    this.#exact?.begin();
     this.#from = this.#clock.mono();
     this.#isLooking = true;
     this.#python?.begin();
@@ -93,6 +104,8 @@ export class ProfileSession {
   async end(): Promise<void> {
     await this.look();
     this.#to = this.#clock.mono();
+    await this.#python?.stop();
+    this.exact = this.#exact?.end() ?? null;
     await this.close();
     const blocked = this.#blocked;
     if (blocked === null) return;
@@ -104,6 +117,7 @@ export class ProfileSession {
   /** Ends what runs and leaves the targets as they were found; safe to call twice. */
   async close(): Promise<void> {
     await this.#python?.stop();
+    this.#exact?.close();
     const failure = this.#python?.failure ?? null;
     if (failure !== null) this.#notes.add(failure);
     for (const node of this.#nodes) {
@@ -234,6 +248,7 @@ export class ProfileSession {
   }
 
   #take(run: SeenRun): void {
+    this.#exact?.take(run);
     if (this.#blocked === null) this.#add(run);
     else this.#blocked.take(run);
   }

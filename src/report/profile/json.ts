@@ -2,6 +2,7 @@ import { profiledFunctions, totalWeight } from '../../core/profile-functions.ts'
 import type { Frame } from '../../core/types.ts';
 import { jsonText } from '../json-text.ts';
 import { outside } from '../layout.ts';
+import { exactJson } from './exact.ts';
 import type { ProfileReport } from './report.ts';
 
 /** Raised when a reader of the old form would misread the new one. */
@@ -78,6 +79,7 @@ export function renderProfileJson(report: ProfileReport): string {
       max_overhead_ratio: quality.maxOverhead,
     },
     overhead: { own_cpu_ratio: quality.ownCpu, target_paused_s: quality.targetPaused },
+    exact: report.exact === null ? null : exactJson(report.exact),
     notes: report.notes.map((note) => outside(note, 1000)),
   };
   return `${jsonText(document)}\n`;

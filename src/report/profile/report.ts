@@ -1,3 +1,4 @@
+import type { ExactReport } from './exact.ts';
 import type { Profile } from '../../core/profile.ts';
 import type { Ratio, Seconds, TargetInfo } from '../../core/types.ts';
 
@@ -37,6 +38,8 @@ export interface ProfileReport {
   readonly interrupted: boolean;
   /** `duration`, `interrupted` or `target-gone`. */
   readonly reason: string;
+  /** What `--exact` saw; null without it. */
+  readonly exact: ExactReport | null;
   /** Functions to show. */
   readonly top: number;
 }

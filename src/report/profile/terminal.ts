@@ -10,6 +10,7 @@ import { formatCount, formatRatio, formatSeconds } from '../format.ts';
 import { clipEnd, clipStart, displayWidth, outside, pad } from '../layout.ts';
 import { Page } from '../page.ts';
 import type { Surface } from '../style.ts';
+import { writeExact } from './exact.ts';
 import type { ProfileReport } from './report.ts';
 
 /** A profile for people: the verdict, the functions, the threads, and how well it was seen. */
@@ -39,6 +40,7 @@ export function renderProfile(report: ProfileReport, surface: Surface): string {
     writeFunctions(page, functions, report);
     writeThreads(page, report.profile);
   }
+  if (report.exact !== null) writeExact(page, report.exact);
   writeQuality(page, report);
   return page.toString();
 }
