@@ -50,7 +50,8 @@ const OWNER_SHARE: Ratio = 0.2;
 
 export function heapGrowth(before: HeapLook, after: HeapLook): HeapGrowth {
   // Where one of them did not count all, nothing can be said of numbers, and nothing of what is outside of objects.
-  const isCounted = before.onlyReachable !== true && after.onlyReachable !== true;
+  const isCounted =
+    before.onlyReachable !== true && after.onlyReachable !== true && isBelieved(before, after);
   const types = isCounted ? typeChanges(before, after) : [];
   const containers = containerChanges(before, after);
   const counted = isCounted ? after.bytes - before.bytes : 0;
@@ -67,6 +68,18 @@ export function heapGrowth(before: HeapLook, after: HeapLook): HeapGrowth {
     types,
     containers,
   };
+}
+
+/**
+ * Whether the difference in objects is growth: where the earlier look may have missed some, those that the later one found are none. What
+ * came since takes memory.
+ */
+function isBelieved(before: HeapLook, after: HeapLook): boolean {
+  const added = after.bytes - before.bytes;
+  if (before.lacking === null || added < LEAST_GROWTH) return true;
+  return before.resident !== null && after.resident !== null
+    ? added <= after.resident - before.resident
+    : false;
 }
 
 function verdictOf({

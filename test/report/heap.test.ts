@@ -98,6 +98,16 @@ describe('what trace heap says', () => {
     expect(renderHeap(report(after), surface)).toContain('app.Blob objects grew by 89,000');
   });
 
+  it('takes objects that an earlier look may have missed for growth only where memory grew as well', () => {
+    const more = { types: [{ type: 'app.Blob', count: 90_000, bytes: 10 * MIB }], containers: [] };
+    const growth = (resident: number, lacking: string | null) =>
+      heapGrowth(look({ lacking }), look({ at: 105, bytes: 15 * MIB, resident, ...more }));
+    const missed = growth(40 * MIB, 'some may be missing');
+    expect([missed.verdict, missed.count, missed.types]).toEqual(['none', 0, []]);
+    expect(growth(52 * MIB, 'some may be missing').verdict).toBe('type');
+    expect(growth(40 * MIB, null).verdict).toBe('type');
+  });
+
   it('takes a container that was too small to be seen for grown, and a local one for work', () => {
     const of = (owner: 'global' | 'local'): number => {
       const fresh = store(5000);
