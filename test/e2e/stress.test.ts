@@ -18,6 +18,8 @@ const HONEST = [0, 1, 3, 5, 6];
 /** The work of the busy loop, that has a like amount of each kind; a share of CPU by some 150 looks is known to within that. */
 const KINDS = ['recursion', 'generators', 'in_c', 'plain'] as const;
 const SHARE_ERROR = 0.15;
+/** A look that saw so much of what is reachable is taken for whole (docs/heap.md); each task is some ten objects. */
+const LEAST_SEEN = 0.9;
 const running: Running[] = [];
 
 afterEach(async () => {
@@ -106,7 +108,7 @@ describe.each(interpreters())('a CPython $version with everything at once', ({ p
       where: { path: '__main__.store.blobs' },
     });
     if (heap.looks.at(-1)?.lacking === null)
-      expect(heap.objects.count).toBeGreaterThan(before.blobs + 4 * count);
+      expect(heap.objects.count).toBeGreaterThan(LEAST_SEEN * (before.blobs + 10 * count));
 
     const from = await truthOf(target);
     const [profile, attach] = await Promise.all([
