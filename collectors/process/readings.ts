@@ -1,4 +1,5 @@
-import { readdirSync, statSync } from 'node:fs';
+import { readdirSync } from 'node:fs';
+import { descriptorsBySize } from '../../src/platform/descriptor-count.ts';
 import { type CgroupReading, CgroupReader } from '../../src/platform/cgroup-reader.ts';
 import { KeptFile } from '../../src/platform/proc-kept-file.ts';
 import {
@@ -114,29 +115,18 @@ export class ProcessReader {
   }
 
   #countDescriptors(): void {
-    const path = `/proc/${this.#pid}/fd`;
     try {
-      if (COUNTS_BY_SIZE) {
-        this.#descriptors = statSync(path).size;
+      const counted = descriptorsBySize(this.#pid);
+      if (counted !== null) {
+        this.#descriptors = counted;
         return;
       }
       if ((this.#descriptors ?? 0) > LISTED_EACH_TIME && this.#listingsSkipped++ < LISTING_PAUSE)
         return;
       this.#listingsSkipped = 0;
-      this.#descriptors = readdirSync(path).length;
+      this.#descriptors = readdirSync(`/proc/${this.#pid}/fd`).length;
     } catch {
       this.#descriptors = null;
     }
-  }
-}
-
-/** Since Linux 6.2 the size of `/proc/<pid>/fd` is the number of open descriptors (3 µs, and no rights needed); before, 0. */
-const COUNTS_BY_SIZE = hasCountingSize();
-
-function hasCountingSize(): boolean {
-  try {
-    return statSync('/proc/self/fd').size > 0;
-  } catch {
-    return false;
   }
 }

@@ -86,6 +86,15 @@ function lookAtAll(reader: PythonReader, pid: number): unknown {
   return threads.length === 0 ? null : bodyOf(pid, threads);
 }
 
+/** All but the main thread, those that were started last first; null where there is none to be read. */
+export function lookAtOthers(reader: PythonReader, pid: number): unknown {
+  const threads = reader
+    .threads()
+    .filter(({ state, tid }) => state === 'ok' && tid !== pid)
+    .toSorted((a, b) => b.tid - a.tid);
+  return threads.length === 0 ? null : bodyOf(pid, threads);
+}
+
 /** Null when it is gone; the stack of a thread that moves too fast is empty. */
 function lookAtMain(reader: PythonReader, pid: number): unknown {
   const main = reader.stack(pid);

@@ -89,7 +89,8 @@ export function isOutsideOfObjects(view: RecordingView): boolean {
   return all.length > 0 && all.every(({ verdict }) => verdict === 'native');
 }
 
-function looksByProcess(view: RecordingView): ReadonlyMap<number, readonly HeapLook[]> {
+/** The looks at the objects of each Python process, in the order of time. */
+export function looksByProcess(view: RecordingView): ReadonlyMap<number, readonly HeapLook[]> {
   const looks = new Map<number, HeapLook[]>();
   for (const { at, body } of view.snapshots(SNAPSHOT.heap)) {
     const read = readHeapSnapshot(at, body);
@@ -208,7 +209,7 @@ function risesThrough(looks: readonly HeapLook[], id: string): boolean {
   return entries.every((count, i) => i === 0 || count > (entries[i - 1] ?? 0));
 }
 
-function placeOf({ name, file }: HeapHolder, share: Ratio): Place {
+export function placeOf({ name, file }: HeapHolder, share: Ratio): Place {
   return {
     function: printable(name, TEXT_LIMIT),
     file: printable(file ?? '', 1024),

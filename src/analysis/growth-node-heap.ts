@@ -46,8 +46,8 @@ const ANYTHING: Limits = {
 };
 /** Nobody caches callbacks. Work that slows down, as it does with thousands of them to call, adds fewer: they have to become more in each look. */
 const LISTENERS: Limits = { rise: 2 ** 18, ratio: 0, samples: 8, steady: 0.1, heap: 2 ** 20 };
-/** Each stands for a buffer and what V8 keeps of it: fewer know the rate well enough, for what they hold is known whole. */
-const BUFFERS: Limits = { ...ANYTHING, samples: 8, steady: 0.25 };
+/** Each stands for a buffer and what V8 keeps of it. They tell who makes them; how fast they become more is known by what they hold, and not from samples. */
+const BUFFERS: Limits = { ...ANYTHING, samples: 8 };
 const KINDS: Readonly<
   Record<AllocatedGrowth['mechanism'], { readonly limits: Limits; readonly by: string }>
 > = {
@@ -65,6 +65,7 @@ const TEXT_LIMIT = 200;
 const AFTER_LOOK: Seconds = 2;
 /** Buffers are small objects of V8's that stand for memory elsewhere: where this much was gained there, those who make them are asked first. */
 const LEAST_EXTERNAL: Bytes = 8 * 2 ** 20;
+const LEAST_MORE: Ratio = 1.5;
 /** Functions of Node that make buffers. */
 const MAKES_BUFFERS = /(?:^|\.)(?:alloc\w*|from\w*|concat|FastBuffer|createUnsafeBuffer|Buffer)$/;
 /** Functions of Node that keep a callback. */
@@ -196,17 +197,20 @@ function siteGrowth(
   const outside = (external.at(-1) ?? 0) - (external[0] ?? 0);
   // What buffers hold is put down to who makes them, by their share of what was made and stayed.
   const rise = sumOf(own.at(-1) ?? []) + outside * share;
-  const { limits } = KINDS[kind];
+  const isOutside = outside >= LEAST_EXTERNAL;
+  const limits = isOutside ? BUFFERS : KINDS[kind].limits;
   const before = first.used + (external[0] ?? 0);
   if (rise < Math.max(limits.rise, before * limits.ratio) || samples < limits.samples) return null;
   if (kind !== 'listeners' && share < SITE_SHARE) return null;
   const at = looks.map((look) => look.at);
-  if (!isSteady(at, own.map(sumOf), limits.steady)) return null;
+  const stays = own.map(sumOf);
+  if (!isSteady(at, isOutside ? external : stays, limits.steady) || !becomesMore(stays))
+    return null;
   const trend = trendOf(looks, external);
   if (trend === null || trend.last - trend.first < limits.heap) return null;
   const name = nameOf(place);
   const elapsed = last.at - first.at;
-  const buffers = outside >= LEAST_EXTERNAL ? `, ${mib(outside)} of buffers more` : '';
+  const buffers = isOutside ? `, ${mib(outside)} of buffers more` : '';
   return {
     mechanism: kind === 'v8-heap' && outside > stayed ? 'v8-external' : kind,
     pid,
@@ -296,6 +300,12 @@ function isSteady(at: readonly Seconds[], value: readonly number[], share: Ratio
     .map((one, i) => (one - (value[i] ?? 0)) / Math.max(0.001, (at[i + 1] ?? 0) - (at[i] ?? 0)));
   const [first = 0] = rates;
   return first > 0 && rates.every((rate) => rate >= first * share);
+}
+
+/** From the second look on, the first with anything sampled: of an even growth four times as much in the fifth, of what only stays as much. */
+function becomesMore(value: readonly number[]): boolean {
+  const isLess = value.some((one, i) => one < (value[i - 1] ?? 0));
+  return !isLess && (value.at(-1) ?? 0) >= (value[1] ?? 0) * LEAST_MORE;
 }
 
 /** Of a handful of readings in each of which all was collected; null where one was not higher than the one before. */

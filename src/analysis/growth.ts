@@ -1,6 +1,6 @@
 import { ATTR, METRIC } from '../core/semconv.ts';
 import { printable } from '../core/text.ts';
-import type { Detector, Finding, RecordingView } from '../core/types.ts';
+import type { Detector, Finding, Ratio, RecordingView } from '../core/types.ts';
 import {
   type Growth,
   grows,
@@ -8,7 +8,9 @@ import {
   leakFinding,
   type Least,
 } from './growth-finding.ts';
+import { sumOf } from './growth-by-work.ts';
 import { openedBy } from './growth-node-heap.ts';
+import { holderOf, newThreadPlaces } from './growth-number.ts';
 import {
   BY_KIND,
   BY_PEER,
@@ -33,6 +35,8 @@ const LEAST_FDS_SHORT: Least = { rise: 40, ratio: 0.5 };
 const LEAST_THREADS: Least = { rise: 8, ratio: 0.25 };
 /** Above the default sizes of pools that fill on demand: 32 (Python's ThreadPoolExecutor), 40 (anyio). */
 const LEAST_THREADS_SHORT: Least = { rise: 64, ratio: 0.5 };
+/** Of the CPU time a second, in the last third to that in the first: requests of one kind cost within that what they cost before. */
+const LEVEL_WORK: Ratio = 1.25;
 /** TCP states in which the peer has closed and only this program still holds on: nothing but `close` ends them. */
 const FORGOTTEN: ReadonlySet<string> = new Set(['close_wait']);
 /** As the sweep of descriptors calls them. */
@@ -95,11 +99,47 @@ function descriptorFinding(view: RecordingView, growth: Growth): Omit<Finding, '
   const state = ownerOf(view, BY_STATE, { rise: kind.rise });
   if (state?.name === NO_STATE) return kindFinding(view, growth, kind);
   if (state !== null && FORGOTTEN.has(state.name)) return stateFinding(view, growth, state);
+  const idle = idleFinding(view, growth, state ?? kind);
+  if (idle !== null) return idle;
   const which = state === null ? '' : ` in state ${state.name}`;
   return inconclusiveFinding(view, growth, {
     why: `they are connections${which}${whosePeer(view, state ?? kind, state)}, which may be load that rises`,
     remedy: 'Watch longer under steady load, and compare with the number of clients.',
   });
+}
+
+/**
+ * Connections that this program opened (all to one port of one peer) and that become more while its work does not: load that rises would
+ * cost more. The objects that become as many more are named; without any it stays open what they are for.
+ */
+function idleFinding(
+  view: RecordingView,
+  growth: Growth,
+  state: Owner,
+): Omit<Finding, 'id'> | null {
+  const peer = whosePeer(view, state, state.name === SOCKET ? null : state);
+  if (peer === '' || holderOf(view, growth) === null || !isWorkLevel(view)) return null;
+  const finding = leakFinding(view, growth, {
+    code: 'TRC113',
+    kind: 'socket-leak',
+    mechanism: 'idle',
+    owned: `because connections stay open that bring no more work${peer}`,
+    owner: state,
+    remedy:
+      'Use one client for all requests, or close each when it is done with (`with`, `async with`, close()).',
+  });
+  return withHolder(view, growth, finding);
+}
+
+/** Whether the program computes in the last third of the run about as much as in the first. */
+function isWorkLevel(view: RecordingView): boolean {
+  const { at, value } = sumOf(view.series(METRIC.cpuTime.name));
+  const third = Math.floor(at.length / 3);
+  if (third < 3) return false;
+  const rate = (from: number, to: number): number =>
+    ((value[to] ?? 0) - (value[from] ?? 0)) / ((at[to] ?? 0) - (at[from] ?? 0));
+  const last = at.length - 1;
+  return rate(last - third, last) <= rate(0, third) * LEVEL_WORK;
 }
 
 /** `, most of them with 10.0.0.9:8080`. */
@@ -111,7 +151,7 @@ function whosePeer(view: RecordingView, { rise }: Owner, state: Owner | null): s
 
 function stateFinding(view: RecordingView, growth: Growth, state: Owner): Omit<Finding, 'id'> {
   const whose = whosePeer(view, state, state);
-  return leakFinding(view, growth, {
+  const finding = leakFinding(view, growth, {
     code: 'TRC113',
     kind: 'socket-leak',
     mechanism: state.name,
@@ -120,6 +160,24 @@ function stateFinding(view: RecordingView, growth: Growth, state: Owner): Omit<F
     remedy:
       'Close connections when the peer does: a response that is not read to its end, or a client without `with` or close().',
   });
+  return withHolder(view, growth, finding);
+}
+
+/** The finding with what holds them, where objects were looked at. */
+function withHolder(
+  view: RecordingView,
+  growth: Growth,
+  finding: Omit<Finding, 'id'>,
+): Omit<Finding, 'id'> {
+  const holder = holderOf(view, growth);
+  if (holder === null) return finding;
+  const { where, evidence } = finding;
+  const [first, ...others] = evidence;
+  return {
+    ...finding,
+    where: [...where, ...holder.places],
+    evidence: [first, ...holder.evidence, ...others],
+  };
 }
 
 /** Functions of Node's library that open a file, a pipe or a socket: what they made stays as long as it is open. */
@@ -127,7 +185,8 @@ const OPENS_IN = /^node:(?:internal\/)?(?:fs|net|dgram|child_process|http|tls)(?
 
 function kindFinding(view: RecordingView, growth: Growth, kind: Owner): Omit<Finding, 'id'> {
   const where = openedBy(view, ({ file }) => OPENS_IN.test(file));
-  return { ...kindLeak(view, growth, kind), ...(where.length > 0 ? { where } : {}) };
+  const finding = kindLeak(view, growth, kind);
+  return where.length > 0 ? { ...finding, where } : withHolder(view, growth, finding);
 }
 
 function kindLeak(view: RecordingView, growth: Growth, kind: Owner): Omit<Finding, 'id'> {
@@ -175,7 +234,7 @@ function threadFinding(
       remedy: 'Name the threads where they are started, and watch again.',
     });
   }
-  return leakFinding(view, growth, {
+  const finding = leakFinding(view, growth, {
     code: 'TRC112',
     kind: 'thread-leak',
     // A name says who, not how.
@@ -184,4 +243,5 @@ function threadFinding(
     owner,
     remedy: 'Use one pool of bounded size, and shut executors down that are made for one task.',
   });
+  return withHolder(view, growth, { ...finding, where: newThreadPlaces(view) });
 }

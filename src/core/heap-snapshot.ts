@@ -11,9 +11,11 @@ import type { Seconds } from './types.ts';
 
 /** A look at a heap as a recording keeps it: the largest of what was seen. */
 
-/** A line of some 20 kB. */
+/** A line of some 30 kB. */
 const CONTAINERS_KEPT = 100;
 const TYPES_KEPT = 30;
+/** Of a program's own classes, those with most objects: a client that nobody closes is small. */
+const CLASSES_KEPT = 120;
 const OWNERS: ReadonlySet<string> = new Set<OwnerKind>([
   'global',
   'class',
@@ -30,7 +32,7 @@ export function heapSnapshot(pid: number, look: HeapLook): object {
   return {
     pid,
     ...look,
-    types: look.types.slice(0, TYPES_KEPT),
+    types: typesKept(look.types),
     containers: kept,
     // What is left out may have as many entries as the largest that is.
     leastEntries: Math.max(
@@ -38,6 +40,14 @@ export function heapSnapshot(pid: number, look: HeapLook): object {
       ...containers.slice(CONTAINERS_KEPT).map(({ entries }) => entries),
     ),
   };
+}
+
+function typesKept(types: readonly HeapTypeCount[]): readonly HeapTypeCount[] {
+  const classes = types
+    .slice(TYPES_KEPT)
+    .filter(({ type }) => type.includes('.'))
+    .toSorted((a, b) => b.count - a.count);
+  return [...types.slice(0, TYPES_KEPT), ...classes.slice(0, CLASSES_KEPT)];
 }
 
 /** Reads such a body, which may be anybody's; null where it is not one. */

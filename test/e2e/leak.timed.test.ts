@@ -21,11 +21,13 @@ interface Plan {
   readonly runtime?: 'python' | 'node';
   readonly rate?: number;
   readonly watchS?: number;
+  /** Whether V8 may be asked. */
+  readonly inspect?: boolean;
 }
 
 async function watch(
   what: string,
-  { runtime = 'python', rate = A_SECOND, watchS = WATCH_S }: Plan = {},
+  { runtime = 'python', rate = A_SECOND, watchS = WATCH_S, inspect = false }: Plan = {},
 ): Promise<{ code: number | null; report: ReportDocument }> {
   const [command, program] =
     runtime === 'node'
@@ -33,6 +35,7 @@ async function watch(
       : [interpreters()[0]?.path ?? 'python3', join(TARGETS, 'python', 'leaking.py')];
   const target = await start(command, [program, what, String(rate)]);
   const args = ['attach', String(target.pid), '-d', String(watchS), '--json', '--no-recording'];
+  if (inspect) args.push('--inspect');
   const run = await runCli(args, { limitS: watchS + 30 });
   return { code: run.code, report: parseReport(run) };
 }
@@ -96,6 +99,38 @@ describe.runIf(FULL).concurrent('within a minute a program', () => {
     const { code, report } = await watch('memory', { ...MINUTE, rate: 10 });
     expect(leaks(report)).toMatchObject([HELD]);
     expect(code).toBe(1);
+  });
+
+  it('that keeps what stands for memory of a library is found, with what holds it', async () => {
+    const { report } = await watch('arrays', { watchS: 40, rate: 30 });
+    expect(leaks(report)).toMatchObject([
+      { kind: 'memory-leak', mechanism: 'native-held', where: [{ function: '__main__.held' }] },
+    ]);
+  });
+
+  it('that keeps the last hundred of them is not', async () => {
+    const { report } = await watch('ring', { watchS: 40, rate: 30 });
+    expect(leaks(report)).toEqual([]);
+  });
+
+  it('that leaves files open, or threads waiting, is found with who holds them', async () => {
+    for (const { what, kind } of await Promise.all(
+      ['file', 'thread'].map(async (what) => {
+        const { report } = await watch(what, { watchS: 40, rate: 12 });
+        const [leak] = leaks(report);
+        expect(leak?.where.map((place) => place.function)).toContain('__main__.held');
+        return { what, kind: leak?.kind };
+      }),
+    ))
+      expect(kind).toBe(what === 'file' ? 'fd-leak' : 'thread-leak');
+  });
+
+  it('on node that keeps buffers is found, with who makes them', async () => {
+    const plan = { runtime: 'node', watchS: 45, rate: 80, inspect: true } as const;
+    const { report } = await watch('buffers', plan);
+    const [leak] = leaks(report);
+    expect(leak).toMatchObject({ kind: 'memory-leak', mechanism: 'v8-external' });
+    expect(leak?.where[0]?.function).toBe('keepBuffer');
   });
 
   it.each(['python', 'node'] as const)(

@@ -42,6 +42,20 @@ describe('looks at a heap', () => {
     expect(taken.length).toBeLessThanOrEqual(8);
   });
 
+  it('come where descriptors or threads become more, and not where they come and go', () => {
+    const of = (counted: (s: number) => number): number[] => {
+      const schedule = new LookSchedule();
+      return Array.from({ length: 60 }, (_, s) => s).filter((s) => {
+        const isDue = schedule.isDue(s, 100 * MIB, counted(s));
+        if (isDue) schedule.looked(s, 100 * MIB, 0.2);
+        return isDue;
+      });
+    };
+    expect(of((s) => 20 + s)).toEqual([21, 29, 37]);
+    expect(of((s) => 20 + 20 * s)).toEqual([6, 11, 19]);
+    expect(of((s) => 20 + 10 * (s % 2))).toEqual([]);
+  });
+
   it('keep to a share of a core where each takes long', () => {
     const taken = looks(1000, (s) => (100 + 5 * s) * MIB, 6);
     expect((taken[2] ?? 0) - (taken[1] ?? 0)).toBe(60);

@@ -3,8 +3,8 @@ import { connect, createServer } from 'node:net';
 import { Worker } from 'node:worker_threads';
 
 /*
- * A program that loses something, for the tests of growth: `leaking.js file|socket|thread|memory <a second>`. What is opened is kept (file),
- * ended by the other side alone (socket), started and left waiting (thread), or remembered (memory: 64 KiB each, of what a connection of its
+ * A program that loses something, for the tests of growth: `leaking.js file|socket|thread|memory|buffers <a second>`. What is opened is kept (file),
+ * ended by the other side alone (socket), started and left waiting (thread), kept as a buffer by a timer that is never cleared (buffers: 64 KiB), or remembered (memory: 64 KiB each, of what a connection of its
  * own sends, in waves of 20 s).
  */
 
@@ -24,10 +24,16 @@ function remember(socket) {
   socket.on('data', (chunk) => held.push(Uint8Array.from(chunk)));
 }
 
+function keepBuffer() {
+  const buffer = Buffer.alloc(CHUNK, 1);
+  setInterval(() => buffer.fill(2, 0, 1), 5000);
+}
+
 const LOSE = {
   file: () => held.push(openSync('/dev/null', 'r')),
   socket: () => held.push(connect({ port, host: '127.0.0.1', allowHalfOpen: true })),
   thread: () => held.push(new Worker('setInterval(() => {}, 1e6)', { eval: true })),
+  buffers: keepBuffer,
   memory: () => (own ??= connect({ port, host: '127.0.0.1' })).write(Buffer.alloc(CHUNK, 1)),
 };
 

@@ -1,9 +1,11 @@
-"""A program that loses something, for the tests of growth: `leaking.py file|socket|thread|memory|nothing <a second>`.
+"""A program that loses something, for the tests of growth: `leaking.py file|socket|thread|memory|arrays|ring|nothing <a second>`.
 
-What is opened is kept (file), closed by the other side alone (socket), started and left waiting (thread), remembered (memory: 64 KiB each),
+What is opened is kept (file), closed by the other side alone (socket), started and left waiting (thread), remembered (memory: 64 KiB each;
+arrays: as much, in memory that is no Python object; ring: the same, of which the last 100 are kept),
 or closed as it should be (nothing). `<what>-waves` does it in waves of 20 s, as load does, and computes as much as it loses.
 """
 
+import ctypes
 import math
 import os
 import socket
@@ -34,12 +36,24 @@ def lose():
         thread = threading.Thread(target=threading.Event().wait, daemon=True)
         thread.start()
         held.append(thread)
+    elif what in ("arrays", "ring"):
+        held.append(Frame(65536))
+        if what == "ring":
+            del held[:-100]
     elif what == "memory":
         held.append(os.urandom(65536))
         compute()
     else:
         os.close(os.open(os.devnull, os.O_RDONLY))
         closed_by_peer().close()
+
+
+class Frame:
+    """A small object that stands for memory of a library, as an array or an image does."""
+
+    def __init__(self, size):
+        self.buffer = ctypes.create_string_buffer(size)
+        self.buffer[0:size:4096] = b"x" * (size // 4096)
 
 
 def compute():
