@@ -1,5 +1,6 @@
-import type { Environment, OptionTable } from './commands/command-line/command.ts';
+import type { CommandResult, Environment, OptionTable } from './commands/command-line/command.ts';
 import { COMMON_OPTIONS } from './commands/command-line/command.ts';
+import type { SessionLog } from './commands/session/log.ts';
 import { VERBS, type Verb, verbBelow } from './commands/registry.ts';
 import { TraceError, usageError } from './core/errors.ts';
 import { EXIT, type ExitCode } from './core/exit-code.ts';
@@ -39,12 +40,17 @@ async function dispatch(argv: readonly string[], environment: Environment): Prom
   const parsed = parseCommandLine(usage, args);
   const command = await verb.command();
   if (!('no-session' in usage.options)) return command.run({ ...parsed, environment });
-  const { SessionLog } = await import('./commands/session/log.ts');
-  const log = SessionLog.open(argv, parsed.values, environment);
+  const openLog = async (): Promise<SessionLog> =>
+    (await import('./commands/session/log.ts')).SessionLog.open(argv, parsed.values, environment);
+  // A session that is named has to be there before anything runs. Which one is open is asked when there is something to write: a start costs nothing for it.
+  const named = parsed.values['session'] === undefined ? null : await openLog();
+  const results: CommandResult[] = [];
+  const onResult = (result: CommandResult): number => results.push(result);
   try {
-    return await command.run({ ...parsed, environment: log.environment });
+    return await command.run({ ...parsed, environment: { ...environment, onResult } });
   } finally {
-    await log.write();
+    if (results.length > 0 && parsed.values['no-session'] !== true)
+      await (named ?? (await openLog())).write(results);
   }
 }
 

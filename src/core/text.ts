@@ -37,3 +37,8 @@ export function quoteForShell(text: string): string {
 export function ownText(text: string): string {
   return ` ${text}`.slice(1);
 }
+
+/** Lines as one, with semicolons between them. */
+export function inOneLine(text: string): string {
+  return text.trim().replaceAll(/[;:]?\s*\n\s*/g, '; ');
+}

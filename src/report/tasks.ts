@@ -71,6 +71,17 @@ export function renderTasks(
   return page.toString();
 }
 
+/** How many tasks there are, and where most of them wait, in a line. */
+export function tasksLine({ process, look }: TasksOf): string {
+  const head = headOf(process, look);
+  const [most] = groupTasks(look?.tasks ?? []);
+  if (most === undefined) return head;
+  const { coroutine, count, place, wait } = most;
+  const doing = wait === null ? most.state : WAIT_WORDS[wait];
+  const at = place === null ? '' : ` at ${outside(place.file, 200)}:${place.line ?? '?'}`;
+  return `${head}; most: ${count} of ${outside(coroutine, 120)}, ${doing}${at}`;
+}
+
 function headOf({ pid, version, title }: TasksOf['process'], look: TasksLook | null): string {
   const whose = `${pid} ${clipEnd(outside(title, 200), NAME_WIDTH)}, CPython ${outside(version, 20)}`;
   if (look === null) return `${whose}: asyncio was never imported, so it has no tasks`;

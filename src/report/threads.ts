@@ -22,15 +22,21 @@ const NAME_WIDTH = 48;
 const PATH_WIDTH = 36;
 const HOLDERS_SHOWN = 3;
 
-export function renderThreads({ process, look }: ThreadsOf, surface: Surface): string {
-  const page = new Page(surface);
+/** How many threads there are, and who has the interpreter's lock, in a line. */
+export function threadsLine({ process, look }: ThreadsOf): string {
   const { pid, title, version } = process;
-  const { threads, knowsLocks } = look;
+  const { threads } = look;
   const holder = threads.find(({ hasGil }) => hasGil);
   const count = threads.length === 1 ? '1 thread' : `${threads.length} threads`;
   const whose = `${pid} ${clipEnd(outside(title, 200), NAME_WIDTH)}, CPython ${outside(version, 20)}`;
   const gil = holder === undefined ? 'nobody has the GIL' : `${name(holder.name)} has the GIL`;
-  page.paragraph(page.style.bold(`${whose}: ${count}, ${gil}`));
+  return `${whose}: ${count}, ${gil}`;
+}
+
+export function renderThreads({ process, look }: ThreadsOf, surface: Surface): string {
+  const page = new Page(surface);
+  const { threads, knowsLocks } = look;
+  page.paragraph(page.style.bold(threadsLine({ process, look })));
   page.gap();
   const groups = alike(threads);
   for (const group of groups.slice(0, SHOWN)) {

@@ -1,6 +1,6 @@
 import type { Fields, Goal } from '../core/session.ts';
 import { hasSymptoms } from './session.ts';
-import { encodeList } from './value.ts';
+import { encodeList } from '../core/session-value.ts';
 import { FIRST_ACTION, openDocument } from './shape.ts';
 
 /** A new session's file. */

@@ -9,7 +9,7 @@ import {
 } from '../core/session.ts';
 import type { SessionDocument } from './document.ts';
 import { openDocument } from './shape.ts';
-import { decodeList } from './value.ts';
+import { decodeList } from '../core/session-value.ts';
 
 /** Reads a file's text. Total: what a file does not say is empty, an unknown status is the first one that fits. */
 export function readSession(slug: string, text: string): Session {

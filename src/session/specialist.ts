@@ -1,5 +1,5 @@
 import type { Session } from '../core/session.ts';
-import { decodeList } from './value.ts';
+import { decodeList } from '../core/session-value.ts';
 
 /** Who should look next, by what the evidence touches: a name that an agent can read. The first that fits. */
 

@@ -47,23 +47,38 @@ export class SessionStore {
   readonly folder: string;
   /** Where worklogs lie, among other files; null: they are not looked for. */
   readonly #worklogs: string | null;
+  readonly #worklogCandidates: number;
 
-  constructor(folder: string, { worklogs = null }: { readonly worklogs?: string | null } = {}) {
+  /** `worklogCandidates`: in a folder of more Markdown files no worklog is listed; one that is named is found all the same. */
+  constructor(
+    folder: string,
+    {
+      worklogs = null,
+      worklogCandidates = Infinity,
+    }: { readonly worklogs?: string | null; readonly worklogCandidates?: number } = {},
+  ) {
     this.folder = folder;
     this.#worklogs = worklogs;
+    this.#worklogCandidates = worklogCandidates;
   }
 
   /** The sessions that are there, by file name; those in `resolved/` behind the others. */
   files({ resolved = false }: { readonly resolved?: boolean } = {}): readonly SessionFile[] {
-    const active = [...this.#filesIn(this.folder, false), ...this.#worklogFiles()];
-    return resolved ? [...active, ...this.#filesIn(join(this.folder, RESOLVED), true)] : active;
+    const active = [...this.#filesIn(this.folder), ...this.#worklogFiles()];
+    return resolved
+      ? [...active, ...this.#filesIn(join(this.folder, RESOLVED), { isResolved: true })]
+      : active;
   }
 
   /** The file of a session, active ones first. Throws a TraceError when there is none of that name. */
   find(slug: string, purpose: string = ''): SessionFile {
     const name = slug.replace(/\.md$/, '');
     // Looked up among those that are there, and never made into a path: `../x` is simply not among them.
-    const file = this.files({ resolved: true }).find((one) => one.slug === name);
+    const [file] = [
+      ...this.#filesIn(this.folder, { name }),
+      ...this.#worklogFiles(name),
+      ...this.#filesIn(join(this.folder, RESOLVED), { name, isResolved: true }),
+    ];
     if (file !== undefined) return file;
     const open = this.files().map((one) => one.slug);
     throw new TraceError(
@@ -138,22 +153,35 @@ export class SessionStore {
     const folder = resolved ? join(this.folder, RESOLVED) : this.folder;
     mkdirSync(folder, { recursive: true });
     if (resolved && !lstatSync(folder).isDirectory()) throw unwritable(folder, 'a symbolic link');
-    const taken = new Set(this.#filesIn(folder, resolved).map((one) => one.slug));
+    const taken = new Set(this.#filesIn(folder, { isResolved: resolved }).map((one) => one.slug));
     const slug = taken.has(file.slug) ? slugOf(file.slug, { taken, now }) : file.slug;
     const path = join(folder, `${slug}.md`);
     renameSync(file.path, path);
     return { path, slug, isResolved: resolved };
   }
 
-  /** Those of the working directory that are sessions; whatever else lies there is none of ours. */
-  #worklogFiles(): readonly SessionFile[] {
+  /** Those of the working directory that are sessions, or the one of that name; whatever else lies there is none of ours. */
+  #worklogFiles(name: string | null = null): readonly SessionFile[] {
     if (this.#worklogs === null || this.#worklogs === this.folder) return [];
-    return this.#filesIn(this.#worklogs, false).filter(({ path }) =>
+    const most = name === null ? this.#worklogCandidates : Infinity;
+    return this.#filesIn(this.#worklogs, { name, most }).filter(({ path }) =>
       isWorklog(readText(path, 256)),
     );
   }
 
-  #filesIn(folder: string, isResolved: boolean): readonly SessionFile[] {
+  /** The sessions in a folder, or the one of that name; none where there are more than `most`. */
+  #filesIn(
+    folder: string,
+    {
+      isResolved = false,
+      name: only = null,
+      most = Infinity,
+    }: {
+      readonly isResolved?: boolean;
+      readonly name?: string | null;
+      readonly most?: number;
+    } = {},
+  ): readonly SessionFile[] {
     let names: readonly string[];
     try {
       // The folder that was asked for may be a link; one below it that leads elsewhere is not ours.
@@ -162,12 +190,27 @@ export class SessionStore {
     } catch {
       return [];
     }
-    return names
-      .filter((name) => name.endsWith('.md') && !name.startsWith('.') && !NO_SESSION.has(name))
+    const candidates = names.filter(
+      (name) =>
+        name.endsWith('.md') &&
+        !name.startsWith('.') &&
+        !NO_SESSION.has(name) &&
+        (only === null || name === `${only}.md`),
+    );
+    if (candidates.length > most) return [];
+    return candidates
       .map((name) => ({ path: join(folder, name), slug: name.slice(0, -3), isResolved }))
       .toSorted((a, b) => (a.slug < b.slug ? -1 : 1))
       .filter(({ path }) => isOwnFile(path, folder));
   }
+}
+
+/** The files of the sessions that are neither resolved nor abandoned. */
+export function openFiles(store: SessionStore): readonly SessionFile[] {
+  return store.files().filter((file) => {
+    const { status } = store.read(file);
+    return status !== 'resolved' && status !== 'abandoned';
+  });
 }
 
 /** The folder of the sessions: `asked`, else the `.planning/debug` of this folder or the nearest above it that has one. */

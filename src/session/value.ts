@@ -1,13 +1,12 @@
 import type { Fields } from '../core/session.ts';
 import { dataBlock, fromDataBlock } from '../core/data-block.ts';
+import { decodeScalar, isPlaceholder } from '../core/session-value.ts';
 
 /**
  * One value of a session's file, as its lines have it: what follows the colon, and the lines below that belong to it. The forms are YAML's as far as people
  * and GSD write them (plain, quoted, `|` and `>` blocks); reading is total.
  */
 
-/** Placeholders of templates: `[empty until found]`. They stand for nothing. */
-const PLACEHOLDER = /^\[[a-z][^\]",]* [^\]"]*\]$/i;
 const BLOCK = /^[|>][-+]?\d?$/;
 /** What YAML would not take for a plain value, or what a reader of ours would take for another form. */
 /** Controls, formats and separators, which a person would not see. */
@@ -23,24 +22,10 @@ export function decodeValue(rest: string, below: readonly string[]): string {
     if (data !== null) return data;
     return first.startsWith('>') ? lines.join(' ').trim() : lines.join('\n');
   }
-  if (lines.length === 0) return scalar(first);
+  if (lines.length === 0) return decodeScalar(first);
   if (first === '') return fromDataBlock(lines) ?? lines.join('\n');
   // A plain value that goes on below, as YAML folds it.
-  return scalar([first, ...lines.map((line) => line.trim())].join(' '));
-}
-
-function scalar(text: string): string {
-  if (text.length >= 2 && text.startsWith('"') && text.endsWith('"')) {
-    try {
-      const value: unknown = JSON.parse(text);
-      if (typeof value === 'string') return value;
-    } catch {
-      return text.slice(1, -1);
-    }
-  }
-  if (text.length >= 2 && text.startsWith("'") && text.endsWith("'"))
-    return text.slice(1, -1).replaceAll("''", "'");
-  return PLACEHOLDER.test(text) ? '' : text;
+  return decodeScalar([first, ...lines.map((line) => line.trim())].join(' '));
 }
 
 /** How a value is written. */
@@ -79,7 +64,7 @@ export function encodeValue(
 
 /** A value in one line, quoted where it must be. */
 export function encodeScalar(value: string): string {
-  const isPlain = !NEEDS_QUOTES.test(value) && !HIDDEN.test(value) && !PLACEHOLDER.test(value);
+  const isPlain = !NEEDS_QUOTES.test(value) && !HIDDEN.test(value) && !isPlaceholder(value);
   if (isPlain) return value;
   return JSON.stringify(value).replaceAll(
     new RegExp(HIDDEN, 'gu'),
@@ -98,28 +83,6 @@ function isBlock(value: string): boolean {
     // Blank lines at which an editor would cut spaces off.
     !lines.some((line) => line !== '' && line.trim() === '')
   );
-}
-
-/** The items of a list: `[a, b]`, or lines that begin with a hyphen. */
-export function decodeList(value: string): readonly string[] {
-  const text = value.trim();
-  if (text === '' || text === '[]') return [];
-  if (text.startsWith('[') && text.endsWith(']'))
-    return splitCommas(text.slice(1, -1)).map((item) => scalar(item.trim()));
-  return text
-    .split('\n')
-    .map((line) => scalar(line.replace(/^\s*[-*]\s+/, '').trim()))
-    .filter((item) => item !== '');
-}
-
-/** A list in one line, as {@link decodeList} reads it. */
-export function encodeList(items: readonly string[]): string {
-  return `[${items.map((item) => JSON.stringify(item)).join(', ')}]`;
-}
-
-/** At the commas that are not inside quotes. */
-function splitCommas(text: string): readonly string[] {
-  return text.match(/(?:"(?:\\.|[^"\\])*"|'[^']*'|[^,"'])+/g) ?? [];
 }
 
 const indented = (lines: readonly string[]): readonly string[] =>

@@ -1,5 +1,7 @@
+import { loggedHelp } from '../command-line/command.ts';
+
 /** `trace attach --help`, at most 80 columns wide. Every flag here is in `attach-options.ts` and the other way round. */
-export const attachHelp = `trace attach - watch a running process and say why it stalls, leaks or hangs
+export const attachHelp: string = `trace attach - watch a running process and say why it stalls, leaks or hangs
 
 Usage:
   trace attach <pid>... [options]
@@ -94,10 +96,7 @@ Result:
   -f, --format <format>      text (default) or json
       --json                 the same as --format json: one document on stdout
       --exit-zero            exit 0 also when something was found
-      --session <slug>       the debugging session that the result is written
-                             into (default: the only open one)
-      --no-session           into none
-  -q, --quiet                nothing on stderr but errors
+${loggedHelp(29)}  -q, --quiet                nothing on stderr but errors
   -v, --verbose              on stderr also what was tried and measured
       --no-progress          no status line
       --no-color             no colour; also NO_COLOR, and when not a terminal

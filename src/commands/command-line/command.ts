@@ -108,3 +108,12 @@ export const LOGGED_OPTIONS: OptionTable = {
   session: { type: 'string' },
   'no-session': { type: 'boolean' },
 };
+
+/** How a help shows them; `column` is where its descriptions begin, at most 29. */
+export function loggedHelp(column: number): string {
+  const [own, below] = [column - 6, ' '.repeat(column)];
+  return `      ${'--session <slug>'.padEnd(own)}the debugging session that the result is written
+${below}into (default: the only open one)
+      ${'--no-session'.padEnd(own)}into none
+`;
+}

@@ -25,6 +25,11 @@ async function run({ values, positionals, environment }: CommandContext): Promis
     ...(await programChecks(environment.env, otlpEndpoint)),
   ];
   const diagnosis = { toolVersion: toolVersion(), machine, target };
+  const wanting = [...machine, ...(target?.checks ?? [])].filter(({ status }) => status !== 'ok');
+  environment.onResult?.({
+    summary: wanting.map(({ name, status }) => `${name} ${status}`).join(', ') || 'all is ok',
+    link: null,
+  });
   environment.stdout.write(
     format === 'json'
       ? renderDoctorJson(diagnosis)

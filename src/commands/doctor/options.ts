@@ -1,5 +1,7 @@
 import {
   COMMON_OPTIONS,
+  LOGGED_OPTIONS,
+  loggedHelp,
   type OptionTable,
   type OptionValues,
   type Usage,
@@ -10,6 +12,7 @@ const OPTIONS = {
   pid: { type: 'string', short: 'p' },
   format: { type: 'string', short: 'f' },
   json: { type: 'boolean' },
+  ...LOGGED_OPTIONS,
   ...COMMON_OPTIONS,
 } as const satisfies OptionTable;
 
@@ -35,7 +38,7 @@ Options:
   -p, --pid <pid>        the same as <pid>
   -f, --format <format>  text (default) or json
       --json             the same as --format json: one document on stdout
-  -q, --quiet            nothing on stderr but errors
+${loggedHelp(25)}  -q, --quiet            nothing on stderr but errors
   -v, --verbose          errors with their code and cause
       --no-color         no colour; also NO_COLOR, and when not a terminal
 

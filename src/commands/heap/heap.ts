@@ -8,10 +8,10 @@ import type { Clock, TargetInfo } from '../../core/types.ts';
 import { readStat } from '../../platform/proc.ts';
 import { detectRuntime } from '../../platform/runtime.ts';
 import { findTarget, targetInfo } from '../../platform/target.ts';
-import { renderHeap, renderHeapJson } from '../../report/heap.ts';
-import { renderNodeHeap, renderNodeHeapJson } from '../../report/node-heap.ts';
+import { heapVerdict, renderHeap, renderHeapJson } from '../../report/heap.ts';
+import { nodeHeapVerdict, renderNodeHeap, renderNodeHeapJson } from '../../report/node-heap.ts';
 import { decideSurface, type Surface } from '../../report/style.ts';
-import type { Command, CommandContext } from '../command-line/command.ts';
+import type { Command, CommandContext, Environment } from '../command-line/command.ts';
 import { toolVersion } from '../version.ts';
 import { StopSignals } from '../watching/stop-signals.ts';
 import { compareLiveObjects } from './live-objects.ts';
@@ -49,7 +49,11 @@ async function run({ values, positionals, environment }: CommandContext): Promis
     const text =
       runtime.name === 'node'
         ? await ofNode({ process: found.target, runtime, options, environment }, { watch, how })
-        : await ofPython(await openHeap(found.target, runtime, watch.clock), { watch, how });
+        : await ofPython(await openHeap(found.target, runtime, watch.clock), {
+            watch,
+            how,
+            onResult: environment.onResult,
+          });
     if (text === null) return stops.received === 'SIGTERM' ? EXIT.terminated : EXIT.interrupted;
     stdout.write(text);
     return EXIT.ok;
@@ -80,19 +84,24 @@ async function ofNode(target: NodeTarget, { watch, how }: Watched): Promise<stri
   const { info, options, surface } = how;
   const startedAt = result.looks[0].at;
   const report = { target: info, startedAt, ...result, rows: options.rows };
+  target.environment.onResult?.({ summary: nodeHeapVerdict(result.growth), link: null });
   return options.format === 'json'
     ? renderNodeHeapJson(report, toolVersion())
     : renderNodeHeap(report, surface);
 }
 
 /** What is said of a Python process; null when it was stopped before. Closes the heap. */
-async function ofPython(heap: HeapLooker, { watch, how }: Watched): Promise<string | null> {
+async function ofPython(
+  heap: HeapLooker,
+  { watch, how, onResult }: Watched & { readonly onResult: Environment['onResult'] },
+): Promise<string | null> {
   const { info, options, surface } = how;
   try {
     const looks = await lookTwice(heap, { options, signal: watch.signal });
     if (looks === null) return null;
     const [before, after] = looks;
     const growth = heapGrowth(before, after);
+    onResult?.({ summary: heapVerdict(growth), link: null });
     const report = {
       target: info,
       startedAt: before.at,

@@ -3,6 +3,8 @@ import type { Seconds } from '../../core/types.ts';
 import { chooseFormat } from '../attach/options.ts';
 import {
   COMMON_OPTIONS,
+  LOGGED_OPTIONS,
+  loggedHelp,
   type OptionTable,
   type OptionValues,
   type Usage,
@@ -20,6 +22,7 @@ const OPTIONS = {
   top: { type: 'string' },
   format: { type: 'string', short: 'f' },
   json: { type: 'boolean' },
+  ...LOGGED_OPTIONS,
   ...COMMON_OPTIONS,
 } as const satisfies OptionTable;
 
@@ -57,7 +60,7 @@ Options:
       --top <n>          lines in each table (default 10)
   -f, --format <format>  text (default) or json
       --json             the same as --format json: one document on stdout
-  -q, --quiet            nothing on stderr but errors
+${loggedHelp(25)}  -q, --quiet            nothing on stderr but errors
   -v, --verbose          errors with their code and cause
       --no-color         no colour; also NO_COLOR, and when not a terminal
 

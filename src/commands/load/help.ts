@@ -1,5 +1,7 @@
+import { loggedHelp } from '../command-line/command.ts';
+
 /** `trace load --help`, at most 80 columns wide. Every flag here is in `load-usage.ts` and the other way round. */
-export const loadHelp = `trace load - send load to an OpenAI-compatible server and measure it
+export const loadHelp: string = `trace load - send load to an OpenAI-compatible server and measure it
 
 Usage:
   trace load <url> [options]
@@ -104,10 +106,7 @@ Result:
       --repro <folder>       a script that sends the failed, wrong or slow
                              requests again, as trace repro new writes it
       --exit-zero            exit 0 also when something was found
-      --session <slug>       the debugging session that the result is written
-                             into (default: the only open one)
-      --no-session           into none
-  -q, --quiet                nothing on stderr but errors
+${loggedHelp(29)}  -q, --quiet                nothing on stderr but errors
   -v, --verbose              errors with their code and cause
       --no-progress          no status line
       --no-color             no colour; also NO_COLOR, and when not a terminal

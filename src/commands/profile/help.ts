@@ -1,5 +1,7 @@
+import { loggedHelp } from '../command-line/command.ts';
+
 /** `trace profile --help`, at most 80 columns wide. */
-export const profileHelp = `trace profile - say where a process spends its time, by function
+export const profileHelp: string = `trace profile - say where a process spends its time, by function
 
 Usage:
   trace profile <pid> [options]
@@ -48,7 +50,7 @@ Output:
                              (.pprof, .speedscope.json, .collapsed,
                              .chrome.json, .json, .txt), and the table to
                              stdout; -: to stdout
-  -q, --quiet                nothing on stderr but errors
+${loggedHelp(29)}  -q, --quiet                nothing on stderr but errors
   -v, --verbose              errors with their code and cause
       --no-color             no colour; also NO_COLOR, and when not a terminal
 

@@ -4,6 +4,7 @@ import { PROFILE_MODES, type ProfileMode } from '../../core/profile.ts';
 import type { Ratio, Seconds } from '../../core/types.ts';
 import {
   COMMON_OPTIONS,
+  LOGGED_OPTIONS,
   type OptionTable,
   type OptionValues,
   type Usage,
@@ -50,6 +51,7 @@ const OPTIONS = {
   format: { type: 'string', short: 'f' },
   json: { type: 'boolean' },
   output: { type: 'string', short: 'o' },
+  ...LOGGED_OPTIONS,
   ...COMMON_OPTIONS,
 } as const satisfies OptionTable;
 

@@ -5,6 +5,7 @@ import type { Seconds } from '../../core/types.ts';
 import type { Profile } from '../../core/profile.ts';
 import type { ExactReport } from '../../report/profile/exact.ts';
 import type { ProfileReport } from '../../report/profile/report.ts';
+import { profileVerdict } from '../../report/profile/terminal.ts';
 import { formatSeconds } from '../../report/format.ts';
 import type { Command, CommandContext, Environment } from '../command-line/command.ts';
 import { toolVersion } from '../version.ts';
@@ -31,6 +32,7 @@ async function run({ values, positionals, environment }: CommandContext): Promis
       await session.close();
     }
     if (report.reason === 'target-gone' && report.quality.rounds === 0) throw endedAtOnce();
+    environment.onResult?.({ summary: profileVerdict(report), link: options.output });
     await writeProfile(report, options, environment);
     if (stops.received === null) return EXIT.ok;
     return exitCodeOfStop(stops.received);

@@ -1,9 +1,16 @@
-import { COMMON_OPTIONS, type OptionTable, type Usage } from '../command-line/command.ts';
+import {
+  COMMON_OPTIONS,
+  LOGGED_OPTIONS,
+  loggedHelp,
+  type OptionTable,
+  type Usage,
+} from '../command-line/command.ts';
 
 const OPTIONS = {
   verdict: { type: 'string', multiple: true },
   format: { type: 'string', short: 'f' },
   json: { type: 'boolean' },
+  ...LOGGED_OPTIONS,
   ...COMMON_OPTIONS,
 } as const satisfies OptionTable;
 
@@ -23,7 +30,7 @@ Options:
                          verdict.json; changes the ranking (repeatable)
   -f, --format <format>  text (default) or json
       --json             the same as --format json: one document on stdout
-  -q, --quiet            nothing on stderr but errors
+${loggedHelp(25)}  -q, --quiet            nothing on stderr but errors
   -v, --verbose          errors with their code and cause
       --no-color         no colour; also NO_COLOR, and when not a terminal
 

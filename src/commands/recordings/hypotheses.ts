@@ -1,6 +1,6 @@
 import { hypothesesOf } from '../../analysis/hypotheses/hypotheses.ts';
 import { EXIT, type ExitCode } from '../../core/exit-code.ts';
-import { renderHypotheses, renderHypothesesJson } from '../../report/hypotheses.ts';
+import { hypothesesLine, renderHypotheses, renderHypothesesJson } from '../../report/hypotheses.ts';
 import { decideSurface } from '../../report/style.ts';
 import { chooseFormat } from '../attach/options.ts';
 import type { Command, CommandContext } from '../command-line/command.ts';
@@ -24,6 +24,10 @@ async function run({ values, positionals, environment }: CommandContext): Promis
     verdicts: await readVerdicts(values['verdict'], cwd),
   });
   const explained = { recording: path, finding: main ?? null, hypotheses };
+  environment.onResult?.({
+    summary: hypothesesLine(hypotheses) ?? 'nothing was found that needs an explanation',
+    link: main === undefined ? path : `${path}#${main.id}`,
+  });
   const { isTTY, columns } = stdout;
   const surface = decideSurface({ env, isTTY, columns, noColor: values['no-color'] === true });
   stdout.write(

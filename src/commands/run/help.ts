@@ -1,5 +1,7 @@
+import { loggedHelp } from '../command-line/command.ts';
+
 /** `trace run --help`, at most 80 columns wide. Every flag here is in `run-options.ts` and the other way round. */
-export const runHelp = `trace run - start a command and watch it from its first moment on
+export const runHelp: string = `trace run - start a command and watch it from its first moment on
 
 Usage:
   trace run [options] -- <command> [arguments]
@@ -63,10 +65,7 @@ Result:
   -f, --format <format>      text (default) or json
       --json                 the same as --format json; without --report nothing
                              else of trace's is written to stderr
-      --session <slug>       the debugging session that the result is written
-                             into (default: the only open one)
-      --no-session           into none
-  -q, --quiet                nothing on stderr but errors and the report
+${loggedHelp(29)}  -q, --quiet                nothing on stderr but errors and the report
   -v, --verbose              on stderr also what was tried and measured
       --no-color             no colour; also NO_COLOR, and when not a terminal
 

@@ -3,7 +3,7 @@ import { EXIT, type ExitCode } from '../../core/exit-code.ts';
 import type { Session } from '../../core/session.ts';
 import { flagsOf } from '../../session/diff-flags.ts';
 import { afterStrike, approvalOf, MOST_STRIKES, strikesOf } from '../../session/gates.ts';
-import { decodeList, encodeList } from '../../session/value.ts';
+import { decodeList, encodeList } from '../../core/session-value.ts';
 import type { Command, CommandContext, Usage } from '../command-line/command.ts';
 import { changeSince, inWorktree } from './git.ts';
 import {

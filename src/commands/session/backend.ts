@@ -9,7 +9,13 @@ import { type Backend, BACKENDS, backendsIn } from '../../session/backends.ts';
 import { attachCommand } from '../attach/attach.ts';
 import { attachUsage } from '../attach/options.ts';
 import { parseCommandLine } from '../command-line/command-line.ts';
-import type { Command, CommandContext, Environment, Usage } from '../command-line/command.ts';
+import type {
+  Command,
+  CommandContext,
+  CommandResult,
+  Environment,
+  Usage,
+} from '../command-line/command.ts';
 import { parseCount, parseDuration } from '../command-line/parse.ts';
 import { StopSignals } from '../watching/stop-signals.ts';
 import { BackendServer } from './backend-server.ts';
@@ -167,10 +173,12 @@ async function watch(
     },
   };
   const log = SessionLog.open(['attach', ...args], parsed.values, environment, store);
+  const results: CommandResult[] = [];
+  const onResult = (result: CommandResult): number => results.push(result);
   try {
-    return await attachCommand.run({ ...parsed, environment: log.environment });
+    return await attachCommand.run({ ...parsed, environment: { ...environment, onResult } });
   } finally {
-    await log.write();
+    await log.write(results);
   }
 }
 

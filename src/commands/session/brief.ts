@@ -1,10 +1,8 @@
 import { EXIT, type ExitCode } from '../../core/exit-code.ts';
 import { renderBrief } from '../../report/session/brief.ts';
-import { renderSessionJson, sessionDocument } from '../../report/session/document.ts';
 import { hasSymptoms } from '../../session/session.ts';
 import type { Command, CommandContext, Usage } from '../command-line/command.ts';
-import { toolVersion } from '../version.ts';
-import { openSession, SESSION_HELP, SESSION_OPTIONS } from './opening.ts';
+import { openSession, SESSION_HELP, SESSION_OPTIONS, show } from './opening.ts';
 import { readPlanning } from './planning-config.ts';
 
 const help = `trace session brief - the block with which an agent is started
@@ -41,23 +39,16 @@ export const sessionBriefUsage: Usage = {
 export const sessionBriefCommand: Command = { ...sessionBriefUsage, run };
 
 async function run(context: CommandContext): Promise<ExitCode> {
-  const { store, file } = openSession(
-    context,
-    context.positionals[0] ?? null,
-    'to brief an agent on',
-  );
-  const session = store.read(file);
-  const { isTddMode } = readPlanning(store.folder);
-  const parameters = {
-    path: file.path,
-    symptomsPrefilled: hasSymptoms(session.symptoms),
-    tddMode: isTddMode,
-  };
-  const row = { session, path: file.path, isResolved: file.isResolved };
-  context.environment.stdout.write(
-    context.values['json'] === true
-      ? renderSessionJson('brief', toolVersion(), { session: sessionDocument(row) })
-      : renderBrief(session, parameters),
-  );
+  const opened = openSession(context, context.positionals[0] ?? null, 'to brief an agent on');
+  const { isTddMode } = readPlanning(opened.store.folder);
+  show(context, opened, {
+    verb: 'brief',
+    render: ({ session, path }) =>
+      renderBrief(session, {
+        path,
+        symptomsPrefilled: hasSymptoms(session.symptoms),
+        tddMode: isTddMode,
+      }),
+  });
   return EXIT.ok;
 }

@@ -8,7 +8,8 @@ import { missingForDiagnosis } from '../../session/gates.ts';
 import { parsePlace, problemOfPlace, quotedPlace } from '../../session/place.ts';
 import { specialistOf } from '../../session/specialist.ts';
 import { sessionOf } from '../../session/session.ts';
-import { encodeFields, encodeList } from '../../session/value.ts';
+import { encodeList } from '../../core/session-value.ts';
+import { encodeFields } from '../../session/value.ts';
 import type { Command, CommandContext, OptionValues, Usage } from '../command-line/command.ts';
 import { toolVersion } from '../version.ts';
 import {

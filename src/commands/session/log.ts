@@ -1,31 +1,32 @@
-import { TraceError } from '../../core/errors.ts';
+import { errorCode, TraceError } from '../../core/errors.ts';
 import { maskCredentials } from '../../platform/target-title.ts';
-import { type SessionFile, sessionFolder, SessionStore } from '../../session/store.ts';
+import { openFiles, type SessionFile, sessionFolder, SessionStore } from '../../session/store.ts';
 import { printable, quoteForShell } from '../../core/text.ts';
 import type { CommandResult, Environment, OptionValues } from '../command-line/command.ts';
-import { openFiles } from './opening.ts';
 
 /** What other verbs find out while a session is open is written into it: the command with credentials masked, the result in a line, the recording. */
 
 const COMMAND_LIMIT = 400;
+const SUMMARY_LIMIT = 2000;
+/** Markdown files of a working directory in which a worklog is looked for unasked: 500 take 20 ms, and a folder of more is somebody's documentation. */
+const WORKLOG_CANDIDATES = 500;
 
 export class SessionLog {
-  /** What the verb is run in: as it was given, and told of results. */
-  readonly environment: Environment;
   readonly #argv: readonly string[];
+  readonly #environment: Environment;
   readonly #store: SessionStore;
-  readonly #file: SessionFile | null;
-  readonly #results: CommandResult[] = [];
+  /** Null: the only one that is open when there is something to write. */
+  readonly #named: SessionFile | null;
 
   private constructor(
     argv: readonly string[],
     environment: Environment,
-    { store, file }: { readonly store: SessionStore; readonly file: SessionFile | null },
+    { store, named }: { readonly store: SessionStore; readonly named: SessionFile | null },
   ) {
     this.#argv = argv;
+    this.#environment = environment;
     this.#store = store;
-    this.#file = file;
-    this.environment = { ...environment, onResult: (result) => this.#results.push(result) };
+    this.#named = named;
   }
 
   /** Into the session that is named, else into the only one that is open, if there is one. Throws a TraceError where the named one is not there. */
@@ -35,34 +36,43 @@ export class SessionLog {
     environment: Environment,
     store: SessionStore = storeAt(environment.cwd),
   ): SessionLog {
-    const named = values['session'];
-    if (typeof named === 'string')
-      return new SessionLog(argv, environment, { store, file: store.find(named) });
-    const [file, ...others] = values['no-session'] === true ? [] : openFiles(store);
-    const isOne = file !== undefined && others.length === 0;
-    return new SessionLog(argv, environment, { store, file: isOne ? file : null });
+    const slug = values['session'];
+    const named = typeof slug === 'string' ? store.find(slug) : null;
+    return new SessionLog(argv, environment, { store, named });
   }
 
-  /** Adds what came of it, behind what is there. Trouble with the file is said and takes nothing from the result. */
-  async write(): Promise<void> {
-    const file = this.#file;
-    if (file === null || this.#results.length === 0) return;
-    const command = ['trace', ...maskCredentials(this.#argv)].map(quoteForShell).join(' ');
+  /** Adds results behind what is there. Trouble with the file is said and takes nothing from them. */
+  async write(results: readonly CommandResult[]): Promise<void> {
+    let file = this.#named;
     try {
+      file ??= this.#onlyOpen();
+      if (file === null) return;
+      const command = ['trace', ...maskCredentials(this.#argv)].map(quoteForShell).join(' ');
       await this.#store.update(file, (document) => {
-        for (const { summary, link } of this.#results) {
-          const timestamp = new Date().toISOString();
-          const checked = printable(command, COMMAND_LIMIT);
-          const linked = link === null ? {} : { link };
-          document.append('evidence', { timestamp, checked, found: summary, ...linked });
+        for (const { summary, link } of results) {
+          document.append('evidence', {
+            timestamp: new Date().toISOString(),
+            checked: printable(command, COMMAND_LIMIT),
+            found: printable(summary, SUMMARY_LIMIT),
+            ...(link === null ? {} : { link }),
+          });
         }
       });
     } catch (error) {
-      if (!(error instanceof TraceError)) throw error;
-      this.environment.stderr.write(`trace: not written into ${file.slug}: ${error.message}\n`);
+      const why = error instanceof TraceError ? error.message : errorCode(error);
+      const where = file === null ? 'a session' : file.slug;
+      this.#environment.stderr.write(`trace: not written into ${where}: ${why}\n`);
     }
+  }
+
+  #onlyOpen(): SessionFile | null {
+    const [file, ...others] = openFiles(this.#store);
+    return file !== undefined && others.length === 0 ? file : null;
   }
 }
 
 const storeAt = (cwd: string): SessionStore =>
-  new SessionStore(sessionFolder(cwd, null), { worklogs: cwd });
+  new SessionStore(sessionFolder(cwd, null), {
+    worklogs: cwd,
+    worklogCandidates: WORKLOG_CANDIDATES,
+  });

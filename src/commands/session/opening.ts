@@ -2,11 +2,15 @@ import { resolve } from 'node:path';
 import { TraceError, usageError } from '../../core/errors.ts';
 import { EXIT, type ExitCode } from '../../core/exit-code.ts';
 import { printable } from '../../core/text.ts';
-import { renderSessionJson, sessionDocument } from '../../report/session/document.ts';
+import {
+  renderSessionJson,
+  sessionDocument,
+  type SessionRow,
+} from '../../report/session/document.ts';
 import { renderDone } from '../../report/session/text.ts';
 import { decideSurface, type Surface } from '../../report/style.ts';
 import { nextSteps } from '../../session/next-steps.ts';
-import { type SessionFile, sessionFolder, SessionStore } from '../../session/store.ts';
+import { openFiles, type SessionFile, sessionFolder, SessionStore } from '../../session/store.ts';
 import {
   COMMON_OPTIONS,
   type CommandContext,
@@ -54,14 +58,6 @@ export function storeOf({ values, environment }: CommandContext): SessionStore {
   return new SessionStore(sessionFolder(environment.cwd, folder), { worklogs: environment.cwd });
 }
 
-/** The files of the sessions that are neither resolved nor abandoned. */
-export function openFiles(store: SessionStore): readonly SessionFile[] {
-  return store.files().filter((file) => {
-    const { status } = store.read(file);
-    return status !== 'resolved' && status !== 'abandoned';
-  });
-}
-
 /** The session that is meant: the named one, else that of `--session`, else the only one that is open. `purpose` ends the message when there is none: `to show`. */
 export function openSession(
   context: CommandContext,
@@ -98,20 +94,42 @@ export function surfaceOf({ environment, values }: CommandContext): Surface {
   return decideSurface({ env, isTTY, columns, noColor: values['no-color'] === true });
 }
 
+/** Prints the session that is meant, as `render` has it or as a document with `rest` in it. */
+export function show(
+  context: CommandContext,
+  { store, file }: Opened,
+  {
+    verb,
+    render,
+    rest = {},
+  }: {
+    readonly verb: string;
+    readonly render: (row: SessionRow) => string;
+    readonly rest?: Readonly<Record<string, unknown>>;
+  },
+): SessionRow {
+  const row = { session: store.read(file), path: file.path, isResolved: file.isResolved };
+  context.environment.stdout.write(
+    context.values['json'] === true
+      ? renderSessionJson(verb, toolVersion(), { ...rest, session: sessionDocument(row) })
+      : render(row),
+  );
+  return row;
+}
+
 /** Says what was done in a session, and what comes next; or the session as it is now, for scripts. */
 export function answer(
   context: CommandContext,
   verb: string,
-  { store, file }: Opened,
+  opened: Opened,
   done: readonly string[],
 ): ExitCode {
-  const session = store.read(file);
-  const row = { session, path: file.path, isResolved: file.isResolved };
-  context.environment.stdout.write(
-    context.values['json'] === true
-      ? renderSessionJson(verb, toolVersion(), { done, session: sessionDocument(row) })
-      : renderDone(done, { surface: surfaceOf(context), next: nextSteps(session) }),
-  );
+  show(context, opened, {
+    verb,
+    rest: { done },
+    render: ({ session }) =>
+      renderDone(done, { surface: surfaceOf(context), next: nextSteps(session) }),
+  });
   return EXIT.ok;
 }
 

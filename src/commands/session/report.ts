@@ -1,9 +1,7 @@
 import { EXIT, type ExitCode } from '../../core/exit-code.ts';
-import { renderSessionJson, sessionDocument } from '../../report/session/document.ts';
 import { renderSessionReport } from '../../report/session/markdown.ts';
 import type { Command, CommandContext, Usage } from '../command-line/command.ts';
-import { toolVersion } from '../version.ts';
-import { openSession, SESSION_HELP, SESSION_OPTIONS } from './opening.ts';
+import { openSession, SESSION_HELP, SESSION_OPTIONS, show } from './opening.ts';
 
 const help = `trace session report - what was found out, for whoever was not there
 
@@ -40,13 +38,10 @@ export const sessionReportUsage: Usage = {
 export const sessionReportCommand: Command = { ...sessionReportUsage, run };
 
 async function run(context: CommandContext): Promise<ExitCode> {
-  const { store, file } = openSession(context, context.positionals[0] ?? null, 'to report on');
-  const session = store.read(file);
-  const row = { session, path: file.path, isResolved: file.isResolved };
-  context.environment.stdout.write(
-    context.values['json'] === true
-      ? renderSessionJson('report', toolVersion(), { session: sessionDocument(row) })
-      : renderSessionReport(session),
-  );
+  const opened = openSession(context, context.positionals[0] ?? null, 'to report on');
+  show(context, opened, {
+    verb: 'report',
+    render: ({ session }) => renderSessionReport(session),
+  });
   return EXIT.ok;
 }

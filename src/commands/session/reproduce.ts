@@ -1,6 +1,6 @@
 import { usageError } from '../../core/errors.ts';
 import { EXIT, type ExitCode } from '../../core/exit-code.ts';
-import { encodeList } from '../../session/value.ts';
+import { encodeList } from '../../core/session-value.ts';
 import type {
   Command,
   CommandContext,

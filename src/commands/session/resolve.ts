@@ -6,7 +6,7 @@ import type { Session } from '../../core/session.ts';
 import { renderClosing } from '../../report/session/diagnosis.ts';
 import { renderSessionJson, sessionDocument } from '../../report/session/document.ts';
 import { approvalOf } from '../../session/gates.ts';
-import { decodeList } from '../../session/value.ts';
+import { decodeList } from '../../core/session-value.ts';
 import type { Command, CommandContext, Usage } from '../command-line/command.ts';
 import { toolVersion } from '../version.ts';
 import { inWorktree } from './git.ts';

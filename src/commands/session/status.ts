@@ -1,10 +1,8 @@
 import { EXIT, type ExitCode } from '../../core/exit-code.ts';
-import { renderSessionJson, sessionDocument } from '../../report/session/document.ts';
 import { renderSessionContinue, renderSessionStatus } from '../../report/session/text.ts';
 import { nextSteps } from '../../session/next-steps.ts';
 import type { Command, CommandContext, Usage } from '../command-line/command.ts';
-import { toolVersion } from '../version.ts';
-import { openSession, SESSION_HELP, SESSION_OPTIONS, surfaceOf } from './opening.ts';
+import { openSession, SESSION_HELP, SESSION_OPTIONS, show, surfaceOf } from './opening.ts';
 
 const statusHelp = `trace session status - everything that a session holds
 
@@ -73,28 +71,23 @@ export const sessionStatusCommand: Command = { ...sessionStatusUsage, run: statu
 export const sessionContinueCommand: Command = { ...sessionContinueUsage, run: goOn };
 
 async function status(context: CommandContext): Promise<ExitCode> {
-  const { store, file } = openSession(context, context.positionals[0] ?? null, 'to show');
-  const row = { session: store.read(file), path: file.path, isResolved: file.isResolved };
-  context.environment.stdout.write(
-    context.values['json'] === true
-      ? renderSessionJson('status', toolVersion(), { session: sessionDocument(row) })
-      : renderSessionStatus(row, surfaceOf(context)),
-  );
+  show(context, openSession(context, context.positionals[0] ?? null, 'to show'), {
+    verb: 'status',
+    render: (row) => renderSessionStatus(row, surfaceOf(context)),
+  });
   return EXIT.ok;
 }
 
 async function goOn(context: CommandContext): Promise<ExitCode> {
-  const { store, file } = openSession(context, context.positionals[0] ?? null, 'to continue');
-  const before = store.read(file);
-  if (before.status === 'abandoned')
+  const opened = openSession(context, context.positionals[0] ?? null, 'to continue');
+  const { store, file } = opened;
+  if (store.read(file).status === 'abandoned')
     await store.update(file, (document) => document.setProperty('status', 'investigating'));
-  const session = store.read(file);
-  const row = { session, path: file.path, isResolved: file.isResolved };
-  const next = nextSteps(session);
-  context.environment.stdout.write(
-    context.values['json'] === true
-      ? renderSessionJson('continue', toolVersion(), { next, session: sessionDocument(row) })
-      : renderSessionContinue(row, { surface: surfaceOf(context), next }),
-  );
+  const next = nextSteps(store.read(file));
+  const { session } = show(context, opened, {
+    verb: 'continue',
+    rest: { next },
+    render: (row) => renderSessionContinue(row, { surface: surfaceOf(context), next }),
+  });
   return session.status === 'resolved' ? EXIT.finding : EXIT.ok;
 }

@@ -1,6 +1,8 @@
 import { chooseFormat } from '../attach/options.ts';
 import {
   COMMON_OPTIONS,
+  LOGGED_OPTIONS,
+  loggedHelp,
   type OptionTable,
   type OptionValues,
   type Usage,
@@ -19,6 +21,7 @@ const OPTIONS = {
   duration: { type: 'string', short: 'd' },
   format: { type: 'string', short: 'f' },
   json: { type: 'boolean' },
+  ...LOGGED_OPTIONS,
   ...COMMON_OPTIONS,
 } as const satisfies OptionTable;
 
@@ -48,7 +51,7 @@ Options:
   -d, --duration <time>  end watching after this time
   -f, --format <format>  text (default) or json
       --json             the same as --format json: one document on stdout
-  -q, --quiet            nothing on stderr but errors
+${loggedHelp(25)}  -q, --quiet            nothing on stderr but errors
   -v, --verbose          errors with their code and cause
       --no-color         no colour; also NO_COLOR, and when not a terminal
 

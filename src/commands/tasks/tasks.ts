@@ -6,7 +6,13 @@ import type { Seconds } from '../../core/types.ts';
 import { findTarget, isSameProcess } from '../../platform/target.ts';
 import { decideSurface, type Surface } from '../../report/style.ts';
 import { renderTasksJson } from '../../report/tasks-json.ts';
-import { renderGrowth, renderTask, renderTasks, type TasksOf } from '../../report/tasks.ts';
+import {
+  renderGrowth,
+  renderTask,
+  renderTasks,
+  tasksLine,
+  type TasksOf,
+} from '../../report/tasks.ts';
 import type { Command, CommandContext, Environment } from '../command-line/command.ts';
 import { toolVersion } from '../version.ts';
 import { StopSignals } from '../watching/stop-signals.ts';
@@ -29,9 +35,11 @@ async function run({ values, positionals, environment }: CommandContext): Promis
   });
   if (options.threads) {
     const { lookAtThreads } = await import('./threads.ts');
-    const { renderThreads, renderThreadsJson } = await import('../../report/threads.ts');
+    const { renderThreads, renderThreadsJson, threadsLine } =
+      await import('../../report/threads.ts');
     try {
       const of = { process, look: lookAtThreads(live.python) };
+      environment.onResult?.({ summary: threadsLine(of), link: null });
       environment.stdout.write(
         options.format === 'json'
           ? renderThreadsJson(of, toolVersion())
@@ -51,6 +59,7 @@ async function run({ values, positionals, environment }: CommandContext): Promis
     // A watch shows its looks as they come; its last one stands for all in JSON.
     const look = course === null ? (await live.look()).tasks : course.last;
     const of: TasksOf = { process, look };
+    environment.onResult?.({ summary: tasksLine(of), link: null });
     if (options.format === 'json')
       environment.stdout.write(
         renderTasksJson({ toolVersion: toolVersion(), of, task: options.task, course }),

@@ -33,7 +33,7 @@ const WHAT: Readonly<Record<ProfileMode, string>> = {
 /** The whole page. */
 export function renderProfile(report: ProfileReport, surface: Surface): string {
   const page = new Page(surface);
-  page.paragraph(page.style.bold(verdict(report)));
+  page.paragraph(page.style.bold(profileVerdict(report)));
   writeTarget(page, report);
   const functions = profiledFunctions(report.profile);
   if (functions.length > 0) {
@@ -45,7 +45,8 @@ export function renderProfile(report: ProfileReport, surface: Surface): string {
   return page.toString();
 }
 
-function verdict({ profile, cpu, targets }: ProfileReport): string {
+/** Where most of the time was, in a line. */
+export function profileVerdict({ profile, cpu, targets }: ProfileReport): string {
   const pids = targets.map(({ pid }) => pid);
   const whose = pids.length === 1 ? `pid ${pids[0]}` : `${pids.length} processes`;
   const spent = [...cpu.values()].reduce((sum, one) => sum + one, 0);

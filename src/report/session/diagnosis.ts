@@ -1,7 +1,7 @@
 import type { Session } from '../../core/session.ts';
 import { outside } from '../layout.ts';
 import { Page } from '../page.ts';
-import { itemsOf } from './items.ts';
+import { decodeList } from '../../core/session-value.ts';
 import type { Surface } from '../style.ts';
 
 /** What a person approves before anything is changed, and the blocks that end a session; pure. */
@@ -46,9 +46,11 @@ export function renderDiagnosis(session: Session, surface: Surface): string {
     page.row(style.bold(title));
     page.paragraph(outside(diagnosis[key] ?? '', LIMIT), { first: AT, rest: AT });
     if (key === 'root_cause')
-      for (const place of itemsOf(diagnosis['places'])) page.verbatim(`  ${outside(place, 400)}`);
+      for (const place of decodeList(diagnosis['places'] ?? ''))
+        page.verbatim(`  ${outside(place, 400)}`);
     if (key === 'proposed_fix')
-      for (const file of itemsOf(diagnosis['files'])) page.verbatim(`  ${outside(file, 400)}`);
+      for (const file of decodeList(diagnosis['files'] ?? ''))
+        page.verbatim(`  ${outside(file, 400)}`);
   }
   page.gap();
   if (isOfCauseAlone) {

@@ -1,5 +1,5 @@
 import type { Session } from '../../core/session.ts';
-import { itemsOf } from './items.ts';
+import { decodeList } from '../../core/session-value.ts';
 
 /** What a session found out, for whoever was not there: Markdown, from what the session links. Pure. */
 
@@ -11,7 +11,7 @@ export function renderSessionReport(session: Session): string {
   const links = evidence.filter(({ link }) => link !== '');
   const parts: (readonly [string, readonly string[]])[] = [
     ['Symptoms', fieldsOf(symptoms)],
-    ['Execution map', itemsOf(diagnosis['places']).map((place) => `- ${code(place)}`)],
+    ['Execution map', decodeList(diagnosis['places'] ?? '').map((place) => `- ${code(place)}`)],
     ['Instrumentation', links.map(({ link, checked }) => `- ${code(link)}: ${text(checked)}`)],
     ['Hypotheses', matrixOf(session)],
     [
@@ -25,7 +25,7 @@ export function renderSessionReport(session: Session): string {
       (reproduction['command'] ?? '') === ''
         ? bullet('none', reproduction['no_repro'])
         : [
-            `- ${code(itemsOf(reproduction['command']).join(' '))}`,
+            `- ${code(decodeList(reproduction['command'] ?? '').join(' '))}`,
             ...bullet('seen', reproduction['seen_failing']),
           ],
     ],

@@ -11,6 +11,7 @@ import { StopSignals } from '../../watching/stop-signals.ts';
 import { chooseProgram, openRunner, parseExploreOptions } from './options.ts';
 import { explorationText } from './text.ts';
 import { reproExploreUsage } from './usage.ts';
+import { inOneLine } from '../../../core/text.ts';
 
 /** `trace repro explore`: schedules until one makes the program fail. */
 export const reproExploreCommand: Command = { ...reproExploreUsage, run };
@@ -42,7 +43,9 @@ async function run(context: CommandContext): Promise<ExitCode> {
       },
     });
     const repeated = await repeat(runner, found, abort.signal);
-    environment.stdout.write(explorationText(found, repeated, { program, ...sourceOf(context) }));
+    const text = explorationText(found, repeated, { program, ...sourceOf(context) });
+    environment.onResult?.({ summary: inOneLine(text), link: context.positionals[0] ?? null });
+    environment.stdout.write(text);
     return exitCodeOf(found, signals.received);
   } finally {
     signals.close();

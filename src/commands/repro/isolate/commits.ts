@@ -43,15 +43,16 @@ export async function isolateCommits(session: IsolateSession): Promise<ExitCode>
   };
   const text = `${JSON.stringify(document, null, 2)}\n`;
   await writeFile(join(folder, 'isolation.json'), text);
-  if (context.values['json'] === true) stdout.write(text);
-  else if (first === null)
-    stdout.write('The commit could not be told: too many could not be tested.\n');
-  else {
-    stdout.write(
-      `The first commit with it: ${first.commit.slice(0, SHORT)} ${first.subject}\n` +
-        `A commit counts as without it after ${runs} trials: one that has it rarely may have been passed over.\n`,
-    );
-  }
+  const said =
+    first === null
+      ? 'The commit could not be told: too many could not be tested.'
+      : `The first commit with it: ${first.commit.slice(0, SHORT)} ${first.subject}`;
+  context.environment.onResult?.({ summary: said, link: folder });
+  const passed =
+    first === null
+      ? ''
+      : `A commit counts as without it after ${runs} trials: one that has it rarely may have been passed over.\n`;
+  stdout.write(context.values['json'] === true ? text : `${said}\n${passed}`);
   return first === null ? EXIT.invalid : EXIT.ok;
 }
 

@@ -187,7 +187,7 @@ async function compareRates(
   { surface, format }: Tell,
 ): Promise<ExitCode> {
   const { folder, options, abort, context } = session;
-  const { stdout, stderr } = context.environment;
+  const { stdout, stderr, onResult } = context.environment;
   let count = 0;
   const all = settings.length * options.runs;
   const done = await runRounds({
@@ -217,6 +217,7 @@ async function compareRates(
   };
   const text = `${JSON.stringify(document, null, 2)}\n`;
   await writeFile(join(folder, 'isolation.json'), text);
+  onResult?.({ summary: said.join(' '), link: folder });
   stdout.write(format === 'json' ? text : renderIsolation(rows, { said, surface }));
   const [base] = rows;
   return base === undefined || base.tally.reproduced === 0 ? EXIT.invalid : EXIT.ok;

@@ -8,6 +8,7 @@ import { TraceError, usageError } from '../../../core/errors.ts';
 import { EXIT, type ExitCode } from '../../../core/exit-code.ts';
 import { parseTrialChoice, trialEnvironment } from '../trial-environment.ts';
 import type { IsolateSession } from './session.ts';
+import { inOneLine } from '../../../core/text.ts';
 
 /** A release that was tried. */
 interface ReleaseStep extends StateJudgement {
@@ -56,6 +57,7 @@ export async function isolateReleases(
   await writeFile(join(folder, 'isolation.json'), text);
   const said = border === null ? untold(range, steps) : told(range.name, versions, border);
   const passed = `A release counts as without it after ${options.runs} trials: one that has it rarely may have been passed over.\n`;
+  context.environment.onResult?.({ summary: inOneLine(said), link: folder });
   stdout.write(context.values['json'] === true ? text : said + (border === null ? '' : passed));
   return border === null ? EXIT.invalid : EXIT.ok;
 }

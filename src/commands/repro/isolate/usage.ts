@@ -1,4 +1,10 @@
-import { COMMON_OPTIONS, type OptionTable, type Usage } from '../../command-line/command.ts';
+import {
+  COMMON_OPTIONS,
+  LOGGED_OPTIONS,
+  loggedHelp,
+  type OptionTable,
+  type Usage,
+} from '../../command-line/command.ts';
 import { TRIAL_OPTIONS } from '../trial-environment.ts';
 
 const OPTIONS = {
@@ -18,6 +24,7 @@ const OPTIONS = {
   ...TRIAL_OPTIONS,
   format: { type: 'string', short: 'f' },
   json: { type: 'boolean' },
+  ...LOGGED_OPTIONS,
   ...COMMON_OPTIONS,
 } as const satisfies OptionTable;
 
@@ -74,7 +81,7 @@ Running:
       --node <program>      the Node of trials (default node)
   -f, --format <format>     text (default) or json
       --json                the same as --format json: one document on stdout
-  -q, --quiet               nothing on stderr but errors
+${loggedHelp(28)}  -q, --quiet               nothing on stderr but errors
   -v, --verbose             errors with their code and cause
       --no-color            no colour
 

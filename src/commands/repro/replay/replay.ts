@@ -51,6 +51,7 @@ async function run(context: CommandContext): Promise<ExitCode> {
       abort: abort.signal,
     });
     const lines = [`it ${describeCourseEnd(repeated.first)}`, ...replayLines(repeated)];
+    environment.onResult?.({ summary: lines.join('; '), link: context.positionals[0] ?? null });
     environment.stdout.write(`${lines.join('\n')}\n`);
     if (signals.received !== null) return exitCodeOfStop(signals.received);
     return repeated.failing > 0 ? EXIT.finding : EXIT.ok;

@@ -18,6 +18,7 @@ import { type Arms, makeArms } from './arms.ts';
 import { parseRunOptions, type RunOptions } from './options.ts';
 import { TrialRecord } from './record.ts';
 import { reproRunUsage } from './usage.ts';
+import { inOneLine } from '../../../core/text.ts';
 
 /** `trace repro run`: trials of a reproduction, and what they say. */
 export const reproRunCommand: Command = { ...reproRunUsage, run };
@@ -104,10 +105,7 @@ async function tryAndJudge(trying: Trying): Promise<ExitCode> {
   });
   const bound = boundOf(verdict, options);
   environment.stdout.write(format === 'json' ? text : verdictText(verdict) + boundText(bound));
-  const summary = verdictText(verdict)
-    .trim()
-    .replaceAll(/\s*\n\s*/g, '; ');
-  environment.onResult?.({ summary, link: folder });
+  environment.onResult?.({ summary: inOneLine(verdictText(verdict)), link: folder });
   return exitCodeOf(verdict, bound);
 }
 

@@ -1,6 +1,7 @@
 import {
   COMMON_OPTIONS,
   LOGGED_OPTIONS,
+  loggedHelp,
   type OptionTable,
   type Usage,
 } from '../../command-line/command.ts';
@@ -51,10 +52,7 @@ Options:
       --no-recording      without a recording of the trials as spans
   -f, --format <format>   text (default) or json
       --json              the same as --format json: one document on stdout
-      --session <slug>    the debugging session that the verdict is written
-                          into (default: the only open one)
-      --no-session        into none
-  -q, --quiet             nothing on stderr but errors
+${loggedHelp(26)}  -q, --quiet             nothing on stderr but errors
   -v, --verbose           errors with their code and cause
       --no-color          no colour
 

@@ -79,6 +79,7 @@ export async function shrinkFolder(
       `verified with fresh seeds: fails ${verified.failing} of ${verified.runs}${fellBackText(fellBack)}`,
       controlText(arms.control?.label ?? null, control),
     ];
+    environment.onResult?.({ summary: lines.join('; '), link: folder });
     environment.stdout.write(`${lines.join('\n')}\n`);
     return stopCode(signals) ?? (isSound ? EXIT.ok : EXIT.invalid);
   } finally {

@@ -17,6 +17,7 @@ import { shrinkFolder } from './folder.ts';
 import { stopCode } from './stop-code.ts';
 import { budgetText, shrunkText } from './text.ts';
 import { reproShrinkUsage } from './usage.ts';
+import { inOneLine } from '../../../core/text.ts';
 
 /** `trace repro shrink`: the smallest case that still fails. */
 export const reproShrinkCommand: Command = { ...reproShrinkUsage, run };
@@ -79,7 +80,9 @@ async function run(context: CommandContext): Promise<ExitCode> {
       return stopCode(signals) ?? EXIT.invalid;
     }
     const around = await accessesAround(program, shrunk.places);
-    environment.stdout.write(shrunkText(shrunk, around, { program, budget }));
+    const text = shrunkText(shrunk, around, { program, budget });
+    environment.onResult?.({ summary: inOneLine(text), link: folder ?? null });
+    environment.stdout.write(text);
     return stopCode(signals) ?? (shrunk.verified.failing > 0 ? EXIT.ok : EXIT.invalid);
   } finally {
     signals.close();

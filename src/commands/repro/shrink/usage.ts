@@ -1,4 +1,10 @@
-import { COMMON_OPTIONS, type OptionTable, type Usage } from '../../command-line/command.ts';
+import {
+  COMMON_OPTIONS,
+  LOGGED_OPTIONS,
+  loggedHelp,
+  type OptionTable,
+  type Usage,
+} from '../../command-line/command.ts';
 import { TRIAL_OPTIONS } from '../trial-environment.ts';
 
 const OPTIONS = {
@@ -11,6 +17,7 @@ const OPTIONS = {
   control: { type: 'string' },
   'no-control': { type: 'boolean' },
   ...TRIAL_OPTIONS,
+  ...LOGGED_OPTIONS,
   ...COMMON_OPTIONS,
 } as const satisfies OptionTable;
 
@@ -51,7 +58,7 @@ Options:
       --env <NAME=value>    a variable for its runs; may be repeated
       --python <program>    the interpreter of <dir> (default python3)
       --node <program>      the Node of <dir> (default node)
-  -q, --quiet               nothing on stderr but errors
+${loggedHelp(28)}  -q, --quiet               nothing on stderr but errors
   -v, --verbose             errors with their code and cause
       --no-color            no colour
 

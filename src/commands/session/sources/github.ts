@@ -8,9 +8,10 @@ import {
   againAt,
   checkCredential,
   ANSWER_LIMIT,
-  COMMENT_PAGES,
+  commentPages,
   type ImportedComment,
   type ImportedReport,
+  listOf,
   member,
   notFetched,
   REQUEST_LIMIT,
@@ -286,21 +287,23 @@ async function commentsOf(
 ): Promise<Pick<ImportedReport, 'comments' | 'missing'>> {
   const comments: ImportedComment[] = [];
   if (count === 0) return { comments, missing: null };
-  let next: string | null = `repos/${address.path}/comments?per_page=${PAGE_SIZE}&page=1`;
-  for (let i = 0; i < COMMENT_PAGES && next !== null; i++) {
-    try {
-      const page: Good = await ask(next);
-      for (const comment of Array.isArray(page.json) ? page.json : [])
-        comments.push(commentOf(comment));
-      next = page.next;
-    } catch (error) {
-      return { comments, missing: error instanceof Error ? error.message : String(error) };
+  let isWhole = false;
+  try {
+    const first = `repos/${address.path}/comments?per_page=${PAGE_SIZE}&page=1`;
+    for await (const page of commentPages(first, async (at) => {
+      const { json, next } = await ask(at);
+      return { comments: listOf(json).map(commentOf), next };
+    })) {
+      comments.push(...page.comments);
+      isWhole = page.next === null;
     }
+  } catch (error) {
+    return { comments, missing: error instanceof Error ? error.message : String(error) };
   }
   const total = typeof count === 'number' ? ` of ${count}` : '';
   return {
     comments,
-    missing: next === null ? null : `only the first ${comments.length}${total} comments were read`,
+    missing: isWhole ? null : `only the first ${comments.length}${total} comments were read`,
   };
 }
 

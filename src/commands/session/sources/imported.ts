@@ -29,13 +29,37 @@ export const TOTAL_LIMIT: Seconds = 45;
 /** A hundred comments of 64 KB, escaped. */
 export const ANSWER_LIMIT: Bytes = 32 * 2 ** 20;
 /** Threads with more are read by people. */
-export const COMMENT_PAGES = 10;
+const COMMENT_PAGES = 10;
 /** Characters of a body: GitHub takes 65,536, a pasted log through the API may be larger. */
 const BODY_LIMIT = 2 ** 20;
 
 /** What could not be fetched, with what to do (exit 3). */
 export function notFetched(code: string, message: string, remedy: string): TraceError {
   return new TraceError(code, message, { exitCode: EXIT.notFound, remedy });
+}
+
+/** Comments page by page, as each says where the next one is; of {@link COMMENT_PAGES} at most. */
+export async function* commentPages<At>(
+  first: At,
+  read: (at: At) => Promise<CommentPage<At>>,
+): AsyncGenerator<CommentPage<At>, void> {
+  let at: At | null = first;
+  for (let i = 0; i < COMMENT_PAGES && at !== null; i++) {
+    const page: CommentPage<At> = await read(at);
+    yield page;
+    at = page.next;
+  }
+}
+
+/** A page of comments, and where the next one is; null behind the last. */
+export interface CommentPage<At> {
+  readonly comments: readonly ImportedComment[];
+  readonly next: At | null;
+}
+
+/** The entries of an answer's list; none where it is no list. */
+export function listOf(value: unknown): readonly unknown[] {
+  return Array.isArray(value) ? value : [];
 }
 
 /** A header takes none but these characters; what is wrong with a credential is said without showing it. */

@@ -6,9 +6,10 @@ import {
   againAt,
   checkCredential,
   ANSWER_LIMIT,
-  COMMENT_PAGES,
+  commentPages,
   type ImportedComment,
   type ImportedReport,
+  listOf,
   member,
   notFetched,
   REQUEST_LIMIT,
@@ -43,16 +44,21 @@ export async function fetchLinearTicket(text: string, env: Env): Promise<Importe
   const until = Date.now() + TOTAL_LIMIT * 1e3;
   const comments: ImportedComment[] = [];
   let issue: unknown;
-  let after: string | null = null;
-  for (let i = 0; i < COMMENT_PAGES; i++) {
-    const page: unknown = await ask(url, { key, id, after, until });
-    issue ??= page;
-    const list = member(page, 'comments');
-    const nodes = member(list, 'nodes');
-    for (const comment of Array.isArray(nodes) ? nodes : []) comments.push(commentOf(comment));
+  let isWhole = false;
+  const first: { readonly after: string | null } = { after: null };
+  for await (const page of commentPages(first, async ({ after }) => {
+    const found = await ask(url, { key, id, after, until });
+    issue ??= found;
+    const list = member(found, 'comments');
     const info = member(list, 'pageInfo');
-    after = member(info, 'hasNextPage') === true ? textMember(info, 'endCursor') : null;
-    if (after === null) break;
+    const next = member(info, 'hasNextPage') === true ? textMember(info, 'endCursor') : null;
+    return {
+      comments: listOf(member(list, 'nodes')).map(commentOf),
+      next: next === null ? null : { after: next },
+    };
+  })) {
+    comments.push(...page.comments);
+    isWhole = page.next === null;
   }
   return {
     title: textMember(issue, 'title') ?? '',
@@ -61,7 +67,7 @@ export async function fetchLinearTicket(text: string, env: Env): Promise<Importe
     author: textMember(member(issue, 'creator'), 'name'),
     // The API gives the latest first.
     comments: comments.toSorted((a, b) => (a.at ?? '').localeCompare(b.at ?? '')),
-    missing: after === null ? null : `only ${comments.length} comments were read`,
+    missing: isWhole ? null : `only ${comments.length} comments were read`,
   };
 }
 
