@@ -21,6 +21,8 @@ export interface Config {
   readonly output?: string;
   /** Files of notes that a session shows, absolute; in place of the usual ones. */
   readonly notes?: readonly string[];
+  /** Commands of a shell that make a backend anew from its checkout, by its name. */
+  readonly rebuild?: Readonly<Record<string, readonly string[]>>;
 }
 
 type Environment = Readonly<Record<string, string | undefined>>;
@@ -35,7 +37,14 @@ interface Origin {
 }
 
 interface Setting {
-  readonly key: 'lag_threshold' | 'duration' | 'otlp_endpoint' | 'trace_url' | 'output' | 'notes';
+  readonly key:
+    | 'lag_threshold'
+    | 'duration'
+    | 'otlp_endpoint'
+    | 'trace_url'
+    | 'output'
+    | 'notes'
+    | 'rebuild';
   /** Whether a checked-out project must not decide it: why, and what to use instead. */
   readonly personal?: string;
   readonly variable: string | null;
@@ -49,6 +58,8 @@ const UNIT_SECONDS: Readonly<Record<string, Seconds>> = { ms: 1e-3, s: 1, m: 60,
 const FILE_LIMIT = 64 * 1024;
 /** Files of notes; a person keeps two or three. */
 const NOTES_LIMIT = 16;
+/** Commands of one rebuild. */
+const COMMANDS_LIMIT = 16;
 /** With any of these set the environment decides where OTLP goes. */
 const OTLP_VARIABLES: readonly string[] = [
   'OTEL_EXPORTER_OTLP_ENDPOINT',
@@ -127,6 +138,23 @@ const SETTINGS: readonly Setting[] = [
           !(kind === 'project' && (isAbsolute(file) || normalize(file).startsWith('..'))),
       );
       return isUsable ? { notes: files.map((file) => resolve(folder, String(file))) } : null;
+    },
+  },
+  {
+    key: 'rebuild',
+    variable: null,
+    wanted: 'a list of commands for each backend, as {"vllm": ["make develop"]}',
+    read(value) {
+      if (typeof value !== 'object' || value === null || Array.isArray(value)) return null;
+      const commands = Object.entries(value);
+      const isUsable = commands.every(
+        ([, list]: readonly [string, unknown]) =>
+          Array.isArray(list) &&
+          list.length > 0 &&
+          list.length <= COMMANDS_LIMIT &&
+          list.every((one: unknown) => typeof one === 'string' && /^[^\0\n]+$/.test(one)),
+      );
+      return isUsable ? { rebuild: Object.fromEntries(commands) } : null;
     },
   },
 ];

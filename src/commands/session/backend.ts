@@ -20,6 +20,7 @@ import { parseCount, parseDuration } from '../command-line/parse.ts';
 import { StopSignals } from '../watching/stop-signals.ts';
 import { BackendServer } from './backend-server.ts';
 import { SessionLog } from './log.ts';
+import { chooseRebuild, stepText } from './rebuild.ts';
 import { answer, openSession, SESSION_HELP, SESSION_OPTIONS, textOf } from './opening.ts';
 
 const PORT = 8000;
@@ -42,9 +43,10 @@ Options:
       --port <n>              where it listens (default 8000)
       --ready-timeout <time>  until it has to answer (default 600s)
   -d, --duration <time>       how long it is watched (default 30s)
-      --rebuild               run the backend's rebuild commands first
-                              (Dynamo's); they are shown, and need --yes
-      --yes                   run them
+      --rebuild               make the backend anew from its checkout first: by
+                              the configuration's commands, the notes' or the
+                              project's documented ones; shown, then asked for
+      --yes                   run them without asking
 ${SESSION_HELP}
 Exit codes:
   0    it answered, and nothing was found
@@ -81,18 +83,6 @@ export const sessionBackendUsage: Usage = {
 /** `trace session backend`. */
 export const sessionBackendCommand: Command = { ...sessionBackendUsage, run };
 
-/** What makes a backend anew from its checkout, by folder. Others have none that is the same everywhere. */
-const REBUILDS: Readonly<
-  Partial<
-    Record<Backend, readonly { readonly folder: string; readonly command: readonly string[] }[]>
-  >
-> = {
-  dynamo: [
-    { folder: 'lib/bindings/python', command: ['maturin', 'develop', '--uv'] },
-    { folder: '.', command: ['uv', 'pip', 'install', '-e', '.'] },
-  ],
-};
-
 async function run(context: CommandContext): Promise<ExitCode> {
   const { values, command, environment } = context;
   const { cwd, stderr } = environment;
@@ -112,8 +102,7 @@ async function run(context: CommandContext): Promise<ExitCode> {
   const duration = textOf(values, 'duration') ?? WATCHED;
   parseDuration(duration, { flag: '--duration', ...limits });
   if (values['quiet'] !== true) stderr.write(`trace: ${backend}${because}\n`);
-  const rebuilds = values['rebuild'] === true ? (REBUILDS[backend] ?? []) : [];
-  if (values['rebuild'] === true) askForRebuild(backend, context);
+  const rebuild = values['rebuild'] === true ? await chooseRebuild(backend, context) : null;
   const signals = new StopSignals(environment);
   const log = join(opened.store.folder, `${opened.file.slug}-backend.log`);
   const server = new BackendServer({ cwd, env: environment.env, log, port });
@@ -132,8 +121,10 @@ async function run(context: CommandContext): Promise<ExitCode> {
       });
     });
   try {
-    for (const { folder, command: rebuild } of rebuilds)
-      await server.runFirst(rebuild, join(cwd, folder), say);
+    for (const { folder, command: step } of rebuild?.steps ?? [])
+      await server.runFirst(step, join(cwd, folder), say);
+    if (rebuild !== null)
+      await note(`rebuilt, ${rebuild.origin}: ${rebuild.steps.map(stepText).join('; ')}`);
     const pid = await server.start(command, { limit: ready, say });
     const said = await server.ask();
     await note(
@@ -229,20 +220,4 @@ function launchHint(backend: Backend, cwd: string): string {
     // No checkout of Dynamo.
   }
   return `trace session backend ${backend} -- <launch command>`;
-}
-
-function askForRebuild(backend: Backend, { values, environment }: CommandContext): void {
-  const rebuilds = REBUILDS[backend];
-  if (rebuilds === undefined)
-    throw usageError(
-      `no rebuild command of ${backend} is known`,
-      'Rebuild it by hand, and leave --rebuild out.',
-    );
-  const lines = rebuilds.map(({ folder, command }) => `in ${folder}: ${command.join(' ')}`);
-  if (values['yes'] !== true)
-    throw usageError(
-      'the rebuild has to be confirmed',
-      [...lines, 'Add --yes to run it.'].join('\n'),
-    );
-  for (const line of lines) environment.stderr.write(`trace: rebuild ${line}\n`);
 }

@@ -12,6 +12,7 @@ import { encodeList } from '../../core/session-value.ts';
 import { encodeFields } from '../../session/value.ts';
 import type { Command, CommandContext, OptionValues, Usage } from '../command-line/command.ts';
 import { toolVersion } from '../version.ts';
+import { filledIn, type FormField } from './editor.ts';
 import {
   gateError,
   openSession,
@@ -29,7 +30,8 @@ Usage:
 Presents what is wrong, where, why, and what the fix will change and will not,
 for a person to approve. It needs three hypotheses, one of them confirmed with
 evidence and a rival eliminated, and places that exist: the file is there, the
-line within it, and the quoted text stands in it.
+line within it, and the quoted text stands in it. Without a flag a terminal opens
+your editor.
 
 Options:
       --symptom <text>       what is seen (default: the session's)
@@ -89,11 +91,32 @@ const TEXTS = [
   { key: 'what_this_fix_will_not_fix', flag: 'not-fixed', isOfFix: true },
 ] as const;
 
+/** What a terminal asks for in an editor. */
+const FORM: readonly FormField[] = [
+  { flag: 'root-cause', hint: 'what is wrong, with lines, values, shapes' },
+  { flag: 'place', hint: 'file:line=quote, as in account.py:37=balance', isList: true },
+  { flag: 'why', hint: 'why this makes the symptom' },
+  { flag: 'fix', hint: 'what is to be changed' },
+  { flag: 'file', hint: 'a file that the fix changes', isList: true },
+  { flag: 'changes', hint: 'what the fix will change' },
+  { flag: 'not-fixed', hint: 'what it will not fix' },
+];
+
 async function run(context: CommandContext): Promise<ExitCode> {
-  const { values, environment } = context;
+  const { environment } = context;
   const { cwd } = environment;
   const opened = openSession(context);
   const { store, file } = opened;
+  const before = store.read(file);
+  const isPresented = (before.diagnosis['root_cause'] ?? '') !== '';
+  // One that is there is presented as it stands, and what is missing before any is said before somebody writes.
+  const isWritten = !isPresented && missingForDiagnosis(before).length === 0;
+  const form = FORM.filter(
+    ({ flag }) =>
+      before.goal !== 'find_root_cause_only' ||
+      !(flag === 'file' || TEXTS.some((one) => one.flag === flag && one.isOfFix)),
+  );
+  const values = isWritten ? await filledIn(context, form) : context.values;
   await store.update(file, (document, session) => {
     const isOfCauseAlone = session.goal === 'find_root_cause_only';
     const missing = [...missingForDiagnosis(session)];

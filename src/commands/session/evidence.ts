@@ -9,6 +9,7 @@ import { readAnalysed } from '../recordings/analysed.ts';
 import { chooseFinding } from '../recordings/show.ts';
 import { readVerdicts } from '../recordings/verdict-files.ts';
 import { answer, openSession, SESSION_HELP, SESSION_OPTIONS, textOf } from './opening.ts';
+import { filledIn, type FormField } from './editor.ts';
 
 const help = `trace session evidence - what was looked at, and what it showed
 
@@ -17,6 +18,8 @@ Usage:
   trace session evidence add --from <recording>#F1 [options]
 
 Added behind what is there; nothing is ever taken back.
+
+Without --checked and --found a terminal opens your editor.
 
 Options:
       --checked <text>      what was looked at
@@ -59,10 +62,20 @@ export const sessionEvidenceUsage: Usage = {
 /** `trace session evidence add`. */
 export const sessionEvidenceCommand: Command = { ...sessionEvidenceUsage, run };
 
+/** What a terminal asks for in an editor. */
+const FORM: readonly FormField[] = [
+  { flag: 'checked', hint: 'what was looked at' },
+  { flag: 'found', hint: 'what it showed' },
+  { flag: 'implication', hint: 'what follows from it' },
+  { flag: 'hypothesis', hint: 'H1, of which it speaks' },
+];
+
 async function run(context: CommandContext): Promise<ExitCode> {
-  const { values, positionals, environment } = context;
+  const { positionals, environment } = context;
   if (positionals[0] !== 'add' || positionals.length > 1)
     throw usageError('evidence can be added', 'trace session evidence add --checked … --found …');
+  const isOf = textOf(context.values, 'from') !== null;
+  const values = isOf ? context.values : await filledIn(context, FORM);
   const from = textOf(values, 'from');
   const said: Fields = Object.fromEntries(
     ['checked', 'found', 'implication', 'hypothesis'].flatMap((key) => {

@@ -6,6 +6,7 @@ import type { SessionDocument } from '../../session/document.ts';
 import { LEAST_HYPOTHESES } from '../../session/next-steps.ts';
 import { openHypotheses } from '../../session/session.ts';
 import type { Command, CommandContext, OptionValues, Usage } from '../command-line/command.ts';
+import { filledIn, type FormField } from './editor.ts';
 import {
   answer,
   gateError,
@@ -21,14 +22,15 @@ const MOST_OPEN = 5;
 const help = `trace session hypothesis - rival explanations, and which are left
 
 Usage:
-  trace session hypothesis add <claim> --confirms <text> --refutes <text>
+  trace session hypothesis add [<claim>] --confirms <text> --refutes <text>
   trace session hypothesis confirm <id> --evidence <text>
   trace session hypothesis eliminate <id> --evidence <text>
   trace session hypothesis rank <id> <n>
 
 Three to five, ranked. Each says what would confirm and what would refute it: an
 explanation that nothing could refute explains nothing. A sixth open one is
-refused. What was eliminated is kept, with what it was eliminated by.
+refused. What was eliminated is kept, with what it was eliminated by. Without a
+claim a terminal opens your editor.
 
 Options:
       --confirms <text>  what would be seen if it is true
@@ -105,6 +107,13 @@ const CHANGES: Readonly<Record<string, Change>> = {
   rank,
 };
 
+/** What a terminal asks for in an editor. */
+const FORM: readonly FormField[] = [
+  { flag: 'claim', hint: 'what could be the cause, in a sentence that can be wrong' },
+  { flag: 'confirms', hint: 'what would be seen if it is true' },
+  { flag: 'refutes', hint: 'what would be seen if it is not' },
+];
+
 async function run(context: CommandContext): Promise<ExitCode> {
   const [what = '', ...words] = context.positionals;
   const change = Object.hasOwn(CHANGES, what) ? CHANGES[what] : undefined;
@@ -114,7 +123,10 @@ async function run(context: CommandContext): Promise<ExitCode> {
       'One of add, confirm, eliminate, rank',
     );
   const opened = openSession(context);
-  const asked = { words, values: context.values, at: new Date().toISOString() };
+  const values =
+    what === 'add' && words.length === 0 ? await filledIn(context, FORM) : context.values;
+  if (words.length === 0) words.push(textOf(values, 'claim') ?? '');
+  const asked = { words, values, at: new Date().toISOString() };
   const done = await opened.store.update(opened.file, (document, session) =>
     change(document, session, asked),
   );

@@ -13,6 +13,7 @@ export interface Interview {
   say(text: string): void;
   /** Null at the end of input. */
   ask(question: string): Promise<string | null>;
+  /** Leaves the terminal to another program until the next question, or for good. */
   close(): void;
 }
 
@@ -26,14 +27,11 @@ export function interviewAt({ stdin, stderr }: CommandContext['environment']): I
       lines ??= stdin.lines();
       return lines.next();
     },
-    close: () => lines?.close(),
+    close() {
+      lines?.close();
+      lines = null;
+    },
   };
-}
-
-/** Whether somebody is there to answer, and wants to be asked. */
-export function isAtTerminal({ environment, values }: CommandContext): boolean {
-  const isQuiet = values['quiet'] === true || values['json'] === true;
-  return environment.stdin.isTTY && environment.stdout.isTTY && !isQuiet;
 }
 
 const QUESTIONS: Readonly<Record<string, string>> = {
@@ -100,9 +98,17 @@ export async function chooseAtTerminal(
 
 /** A file, an address or a ticket is told by what it looks like. */
 async function fromSource(context: CommandContext, interview: Interview): Promise<Choice | null> {
-  const asked = await interview.ask('A file, the address of a GitHub issue, or a Linear ticket: ');
-  const text = asked?.trim() ?? '';
-  if (text === '') return null;
+  const asked = await interview.ask(
+    'A file, the address of a GitHub issue, or a Linear ticket (Enter: your editor): ',
+  );
+  if (asked === null) return null;
+  const text = asked.trim();
+  if (text === '') {
+    interview.close();
+    const { writeInEditor } = await import('./editor.ts');
+    const hints = ['What is wrong: write it, or paste a report. Its first line is the title.'];
+    return { kind: 'begin', source: ofWords(await writeInEditor(context.environment, { hints })) };
+  }
   const isLinear = /^[A-Za-z][A-Za-z0-9]*-\d+$|^https:\/\/linear\.app\//.test(text);
   const flag = isLinear ? 'linear' : text.startsWith('https://') ? 'github' : null;
   const source = await sourceOf({

@@ -87,6 +87,12 @@ export function openSession(
   return { store, file };
 }
 
+/** Whether somebody is there to answer, and wants to be asked. */
+export function isAtTerminal({ environment, values }: CommandContext): boolean {
+  const isQuiet = values['quiet'] === true || values['json'] === true;
+  return environment.stdin.isTTY && environment.stdout.isTTY && !isQuiet;
+}
+
 /** What an output can show. */
 export function surfaceOf({ environment, values }: CommandContext): Surface {
   const { stdout, env } = environment;

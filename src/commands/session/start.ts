@@ -4,14 +4,8 @@ import type { Fields } from '../../core/session.ts';
 import { newSession } from '../../session/new-session.ts';
 import type { Command, CommandContext, Usage } from '../command-line/command.ts';
 import { type Note, readNotes } from './environment/notes.ts';
-import {
-  askForMissing,
-  chooseAtTerminal,
-  type Interview,
-  interviewAt,
-  isAtTerminal,
-} from './interview.ts';
-import { answer, SESSION_OPTIONS, storeOf, textOf } from './opening.ts';
+import { askForMissing, chooseAtTerminal, type Interview, interviewAt } from './interview.ts';
+import { answer, isAtTerminal, SESSION_OPTIONS, storeOf, textOf } from './opening.ts';
 import { type Source, sourceOf } from './source.ts';
 import { SYMPTOM_HELP, SYMPTOM_OPTIONS, symptomsOf } from './symptom-options.ts';
 

@@ -2,6 +2,7 @@ import { usageError } from '../../core/errors.ts';
 import type { ExitCode } from '../../core/exit-code.ts';
 import { hasSymptoms } from '../../session/session.ts';
 import type { Command, CommandContext, Usage } from '../command-line/command.ts';
+import { filledIn, type FormField } from './editor.ts';
 import { answer, gateError, openSession, SESSION_HELP, SESSION_OPTIONS } from './opening.ts';
 import { SYMPTOM_HELP, SYMPTOM_OPTIONS, symptomsOf } from './symptom-options.ts';
 
@@ -11,7 +12,8 @@ Usage:
   trace session symptoms --actual <text> [options]
 
 Fills what is still blank. What is there stays as it is: later findings are
-evidence, and a symptom that changes with them explains nothing.
+evidence, and a symptom that changes with them explains nothing. Without a flag
+a terminal opens your editor.
 
 Options:
 ${SYMPTOM_HELP}${SESSION_HELP}
@@ -40,8 +42,18 @@ export const sessionSymptomsUsage: Usage = {
 /** `trace session symptoms`: fills blanks, and changes nothing. */
 export const sessionSymptomsCommand: Command = { ...sessionSymptomsUsage, run };
 
+/** What a terminal asks for in an editor. */
+const FORM: readonly FormField[] = [
+  { flag: 'expected', hint: 'what should happen' },
+  { flag: 'actual', hint: 'what happens' },
+  { flag: 'errors', hint: 'what is printed' },
+  { flag: 'repro', hint: 'how it is triggered' },
+  { flag: 'started', hint: 'when it began, whether it ever worked, what changed' },
+  { flag: 'frequency', hint: 'always or intermittent' },
+];
+
 async function run(context: CommandContext): Promise<ExitCode> {
-  const given = symptomsOf(context.values);
+  const given = symptomsOf(await filledIn(context, FORM));
   if (Object.keys(given).length === 0)
     throw usageError('none was given', 'For example --actual, --expected, --errors, --repro');
   const opened = openSession(context);

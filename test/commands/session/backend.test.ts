@@ -1,4 +1,4 @@
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -135,8 +135,58 @@ describe('trace session backend', () => {
     expect((await session('backend', 'dynamo', '--rebuild', '--', 'x')).err).toContain(
       'maturin develop --uv',
     );
-    expect((await session('backend', 'vllm', '--rebuild', '--', 'x')).err).toContain(
-      'no rebuild command of vllm',
-    );
   });
+
+  it.each([
+    ['vllm', 'in .: env VLLM_USE_PRECOMPILED=1 uv pip install --editable . --torch-backend=auto'],
+    ['sglang', 'in .: pip install -e python'],
+    ['trtllm', 'in .: python3 ./scripts/build_wheel.py'],
+    ['llama.cpp', 'in .: cmake --build build --config Release'],
+  ])('shows how %s is made anew, and runs nothing unconfirmed', async (backend, command) => {
+    await session('start', 'x', '--no-environment');
+    const { code, err } = await session('backend', backend, '--rebuild', '--', 'x');
+    expect(code).toBe(2);
+    expect(err).toContain(command);
+    expect(err).toContain('Add --yes to run it.');
+    expect(evidence()).toEqual([]);
+  });
+
+  it('makes it anew by the commands of the configuration, and writes that down', async () => {
+    await session('start', 'x', '--no-environment');
+    mkdirSync(join(cwd, '.tracewright'));
+    writeFileSync(
+      join(cwd, '.tracewright', 'config.json'),
+      JSON.stringify({ rebuild: { vllm: ['echo a > made', 'echo b >> made'] } }),
+    );
+    const ended = await backend(['vllm', '--rebuild', '--yes', '--', 'no-such-program']);
+    expect(readFileSync(join(cwd, 'made'), 'utf8')).toBe('a\nb\n');
+    expect(ended.stderr).toContain('rebuild vllm, as the configuration says:');
+    expect(evidence()[0]?.found).toContain('in .: echo a > made; in .: echo b >> made');
+    writeFileSync(join(cwd, '.tracewright', 'config.json'), '{"rebuild": {"vllm": "rm -r /"}}');
+    expect((await session('backend', 'vllm', '--rebuild', '--', 'x')).err).toContain(
+      'a list of commands for each backend',
+    );
+  }, 60_000);
+
+  it('runs what notes say only when a person has read it', async () => {
+    await session('start', 'x', '--no-environment');
+    writeFileSync(join(cwd, 'AGENTS.md'), 'Rebuild vllm: `echo noted > made`\nRebuild: `false`\n');
+    writeFileSync(join(cwd, 'uv'), '#!/bin/sh\necho "$@" > documented\n', { mode: 0o755 });
+    const env = { PATH: `${cwd}:${process.env['PATH']}`, HOME: cwd };
+    const args = ['vllm', '--rebuild', '--yes', '--', 'no-such-program'];
+    const { stderr } = await backend(args, env);
+    expect(stderr).toContain('echo noted > made');
+    expect(stderr).toContain('notes say otherwise');
+    expect(existsSync(join(cwd, 'made'))).toBe(false);
+    expect(readFileSync(join(cwd, 'documented'), 'utf8')).toContain('pip install --editable .');
+    const asked = async (typed: string): Promise<string> => {
+      const environment = fakeEnvironment({ cwd, env, typed: [typed] });
+      await main(['session', 'backend', 'vllm', '--rebuild', '--', 'no-such-program'], environment);
+      return environment.err();
+    };
+    expect(await asked('no')).toContain('nothing was run');
+    expect(existsSync(join(cwd, 'made'))).toBe(false);
+    expect(await asked('y')).toMatch(/as \S+AGENTS\.md says/);
+    expect(readFileSync(join(cwd, 'made'), 'utf8')).toBe('noted\n');
+  }, 60_000);
 });
