@@ -175,3 +175,27 @@ describe('the folder', () => {
     expect(existsSync(join(below, '.planning'))).toBe(false);
   });
 });
+
+describe('a working directory full of Markdown', () => {
+  it('is not read through for worklogs unasked; one that is named is found', () => {
+    const worklogs = mkdtempSync(join(tmpdir(), 'trace-worklogs-'));
+    const worklog = newSession({
+      trigger: 'it hangs',
+      goal: 'find_and_fix',
+      now: NOW,
+      symptoms: {},
+      outside: false,
+      worklog: 'it hangs',
+    });
+    writeFileSync(join(worklogs, 'it-hangs.md'), worklog);
+    const bounded = new SessionStore(folder, { worklogs, worklogCandidates: 3 });
+    for (const name of ['a', 'b']) writeFileSync(join(worklogs, `${name}.md`), '# A page\n');
+    expect(bounded.files().map(({ slug }) => slug)).toEqual(['it-hangs']);
+    writeFileSync(join(worklogs, 'c.md'), '# A page\n');
+    expect(bounded.files()).toEqual([]);
+    expect(bounded.find('it-hangs').path).toBe(join(worklogs, 'it-hangs.md'));
+    expect(() => bounded.find('c')).toThrow("no session 'c'");
+    expect(new SessionStore(folder, { worklogs }).files()).toHaveLength(1);
+    rmSync(worklogs, { recursive: true, force: true });
+  });
+});

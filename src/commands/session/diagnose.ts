@@ -30,8 +30,8 @@ Usage:
 Presents what is wrong, where, why, and what the fix will change and will not,
 for a person to approve. It needs three hypotheses, one of them confirmed with
 evidence and a rival eliminated, and places that exist: the file is there, the
-line within it, and the quoted text stands in it. Without a flag a terminal opens
-your editor.
+line within it, and the quoted text stands in it. Without a flag a terminal
+opens your editor.
 
 Options:
       --symptom <text>       what is seen (default: the session's)

@@ -44,7 +44,9 @@ async function run(context: CommandContext): Promise<ExitCode> {
     });
     const repeated = await repeat(runner, found, abort.signal);
     const text = explorationText(found, repeated, { program, ...sourceOf(context) });
-    environment.onResult?.({ summary: inOneLine(text), link: context.positionals[0] ?? null });
+    // Without the program's own last lines, which are indented.
+    const summary = inOneLine(text.replaceAll(/^ .*\n/gm, ''));
+    environment.onResult?.({ summary, link: context.positionals[0] ?? null });
     environment.stdout.write(text);
     return exitCodeOf(found, signals.received);
   } finally {
