@@ -44,7 +44,10 @@ export function extractReport(text: string): Report {
   const errors = errorsIn(
     blocks.filter(({ kind }) => kind !== 'code').map(({ text: piece }) => piece),
   );
-  const told = blocks.filter(isTold).map(({ text: piece }) => piece);
+  const told = blocks
+    .filter(isTold)
+    .map(({ text: piece }) => piece)
+    .filter((piece) => !isUnanswered(piece));
   const frequencyField = filled('frequency');
   return {
     title:
@@ -114,7 +117,7 @@ function joined(blocks: readonly Block[]): string | null {
 
 /** What a form leaves where nothing was filled in. */
 const UNANSWERED =
-  /^(?:_?no response_?|n\/?a|none|null|nil|-+|\.+|\?+|tbd|unknown|not applicable|your output of .{0,60} here|a clear and concise description of .{0,80})\.?$/i;
+  /^(?:_?no response_?|n\/?a|none|null|nil|-+|\.+|\?+|tbd|unknown|not applicable|your output of .{0,60} here|a clear and concise description of .{0,80}|add any other context .{0,60})\.?$/i;
 
 function isUnanswered(piece: string): boolean {
   const text = piece.trim();

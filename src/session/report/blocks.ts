@@ -25,6 +25,10 @@ export interface Block {
 const LINES_LIMIT = 50_000;
 
 const FENCE = /^[\s>]{0,12}(?:[-*] )?(`{3,}|~{3,})\s*([\w+.-]{0,20})/;
+/** A fence that opens and closes in one line is a line of code. */
+const ONE_LINE_FENCE = /^[\s>]{0,12}(?:[-*] )?`{3,}\s*([^`\s][^`]{0,4000}?)\s*`{3,}\s*$/;
+/** The begin of a manifest of Kubernetes or Compose, which nobody prints as a log. */
+const MANIFEST = /^(?:apiVersion|kind|services|version|spec): ?/;
 const HEADING = /^ {0,3}(#{1,6})\s+(.{1,200})$/;
 /** `**Expected behavior**`, `*Expected:* text`, `__Logs__:`; Slack has one asterisk. */
 const BOLD = /^\s*(?:[-*] )?(\*{1,2}|__)([^*_\n]{1,80})\1\s*:?\s*(.*)$/;
@@ -33,6 +37,8 @@ const CHECKBOX = /^\s*[-*] \[([ xX])\]\s+(.*)$/;
 const DETAILS = /^\s*<(\/?)details\b[^<>]{0,80}>/i;
 const SUMMARY = /<summary>(.{0,300}?)<\/summary>/i;
 const TAG_ONLY = /^\s*(?:<\/?(?:details|summary|p|br|b|div|sub)\b[^<>]{0,80}>\s*)+$/i;
+/** A picture, with nothing beside it. */
+const IMAGE_ONLY = /^\s*(?:<img\b[^<>]{0,600}>|!\[[^[\]]{0,100}\]\([^()\s]{1,400}\))\s*$/i;
 const TITLE_TAG = /^(?:\s*\[[^[\]\n]{1,40}\]\s*:?\s*)+/;
 const COMMAND_LANGUAGES =
   /^(?:python3?|py|bash|sh|shell|console|zsh|yaml|yml|json|dockerfile|javascript|js|ts|rust|toml)$/i;
@@ -107,11 +113,17 @@ class BlockReader {
 
   /** Fences, headings, labels and tags. Each steps over what it took. */
   #isOfForm(line: string): boolean {
+    const alone = ONE_LINE_FENCE.exec(line)?.[1];
+    if (alone !== undefined) {
+      this.#endParagraph();
+      this.#add(isLogLine(alone) ? 'log' : 'code', alone);
+      return this.#took();
+    }
     const fence = FENCE.exec(line);
     if (fence !== null) return this.#fence(fence[1] ?? '```', fence[2] ?? '');
     const details = DETAILS.exec(line);
     if (details !== null || SUMMARY.test(line)) return this.#details(line, details?.[1] ?? null);
-    if (TAG_ONLY.test(line)) return this.#took();
+    if (TAG_ONLY.test(line) || IMAGE_ONLY.test(line)) return this.#took();
     const heading = HEADING.exec(line);
     if (heading !== null) return this.#heading(heading[1]?.length ?? 1, heading[2] ?? '');
     const checkbox = CHECKBOX.exec(line);
@@ -153,6 +165,7 @@ class BlockReader {
     if (logged > 0 && (!isProgram || logged * 3 > begin.length || !isCommandLine(begin[0] ?? '')))
       return 'log';
     if (this.#section.field === 'logs') return 'log';
+    if (this.#section.field === 'reproduction' || MANIFEST.test(begin[0] ?? '')) return 'code';
     if (isProgram || begin.some((line) => /^(?:import|from \w+ import|async def|def)\b/.test(line)))
       return 'code';
     return 'log';
@@ -246,7 +259,8 @@ class BlockReader {
       .replace(TITLE_TAG, '')
       .replace(/^\s*(["'])(.*)\1\s*$/, '$2')
       .trim()
-      .replace(/\s#\d+$/, '');
+      // The number that a page shows behind an issue's title; "broken since #123" is the title.
+      .replace(/(?<!\b(?:after|before|by|since|in|of|from|to|with|see|PR))\s#\d+$/i, '');
     if (title !== '' && this.title === null) this.title = title;
     this.#hasHeading = true;
   }

@@ -18,9 +18,14 @@ const SAID_SO =
 const NO_MESSAGE =
   /^(?:During handling of the above|The above exception was|Traceback \(most|\^+$|~|File "|\s)/;
 /** Somewhere within a sentence, quoted: `RuntimeError: CUDA error: …`. */
-const QUOTED = /`((?:[A-Za-z_]\w{0,60}\.){0,6}[A-Z]\w{0,60}(?:Error|Exception): [^`\n]{1,300})`/;
+const QUOTED =
+  /`((?:[A-Za-z_]\w{0,60}\.){0,6}[A-Z]\w{0,60}(?:Error|Exception): [^`\n]{1,300})(?:`|$)/;
 /** At the end of one: `in the console: TypeError: Failed to fetch`. */
 const AT_THE_END = /[:>] ([A-Z]\w{2,60}(?:Error|Exception): [^\n"]{3,200})$/;
+
+/** A logger that writes JSON: `{"level":"ERROR","message":"lease not found"}`. */
+const JSON_ERROR = /^[\s│|]{0,8}\{.{0,400}"(?:level|severity)": ?"(?:error|critical|fatal)"/i;
+const JSON_MESSAGE = /"(?:message|msg)": ?"((?:[^"\\]|\\.){1,500})"/;
 
 export function errorsIn(texts: readonly string[]): readonly string[] {
   const found = new Set<string>();
@@ -33,7 +38,8 @@ export function errorsIn(texts: readonly string[]): readonly string[] {
       const { said, isError } = unprefixed(indent === null ? line.trimStart() : line.slice(indent));
       const at = said.search(TRACEBACK);
       if (at !== -1) indent = line.startsWith(' ') ? line.length - line.trimStart().length : 0;
-      const message = messageIn(said, { inTraceback: indent !== null, isError });
+      const logged = JSON_ERROR.test(line) ? JSON_MESSAGE.exec(line)?.[1] : undefined;
+      const message = logged ?? messageIn(said, { inTraceback: indent !== null, isError });
       if (message === null) continue;
       indent = null;
       found.add(message.trimEnd().slice(0, MESSAGE_LIMIT));

@@ -74,6 +74,7 @@ const FIELDS: ReadonlyMap<string, Field> = new Map(
 const BEGINNINGS: readonly (readonly [string, Field])[] = [
   ['steps to reproduce', 'reproduction'],
   ['how to reproduce', 'reproduction'],
+  ['steps/code to reproduce', 'reproduction'],
   ['minimal repro', 'reproduction'],
   ['expected behavio', 'expected'],
   ['actual behavio', 'actual'],

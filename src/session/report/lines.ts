@@ -7,18 +7,19 @@ export const LINE_LIMIT = 1000;
 const PREFIXES: readonly RegExp[] = [
   /^\([A-Za-z_][\w ./:=-]{0,60}\)\s+/,
   /^E {3,8}(?=\S)/,
+  /^\[[A-Z][A-Z_]{1,20}\]\s+(?=\d{4}-\d\d-\d\dT)/,
   /^\[(?:rank|RANK)?\s?\d{1,4}\](?::\s?|\s+)(?=[[(A-Z])/,
   /^\[\d{4}-\d\d-\d\d \d\d:\d\d:\d\d,\d{3}: [A-Z]{4,8}\/\w{1,40}\]\s*/,
   /^\[[EWIF]\d{3,4} \d\d:\d\d:\d\d[.\d]*(?: \S{1,60}:\d+)?\]\s*/,
   /^[EWIF]\d{4} \d\d:\d\d:\d\d\.\d+\s+\d+\s+\S{1,80}:\d+\]\s*/,
   /^\[?\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d[.,\d]*(?:Z|[+-]\d\d:?\d\d)?(?: [A-Z]{2}\d+){0,4}\]?\s*/,
-  /^(?:\[?(?:TRACE|DEBUG|INFO|WARN|WARNING|ERROR|CRITICAL|FATAL)\]?:?)\s+(?:\d\d-\d\d \d\d:\d\d:\d\d\s+)?(?:\[?[\w./-]{1,60}:\d+\]?:?\s*|\[[\w.-]{1,60}\]:?\s+)?(?:(?:[a-z][\w-]{0,40}: )?[a-z_]\w{0,40}(?:(?:::|\.)[a-z_]\w{0,40}){1,8}:\s)?/,
+  /^(?:\[?(?:TRACE|DEBUG|INFO|WARN|WARNING|ERROR|CRITICAL|FATAL)\]?:?)\s+(?:\d\d-\d\d \d\d:\d\d:\d\d\s+)?(?:\.{3}\s+)?(?:\[?[\w./-]{1,60}:\d+\]?:?\s*|\[[\w.-]{1,60}\]:?\s+)?(?:(?:[a-z][\w-]{0,40}: )?[a-z_]\w{0,40}(?:(?:::|\.)[a-z_]\w{0,40}){1,8}:\s)?/,
 ];
 const LEVEL = /^\[?(?:TRACE|DEBUG|INFO|WARN|WARNING|ERROR|CRITICAL|FATAL)\]?:?(?:\s|$)/;
 const ERROR_LEVEL = /^(?:\[?(?:ERROR|CRITICAL|FATAL)\]?:?\s|\[[\d ,:-]{23}: (?:ERROR|CRITICAL)\/)/;
 const NATIVE_ERROR_LEVEL = /^(?:\[rank\d+\]:\s?)?\[?[EF]\d{3,4} \d\d:/;
 const STARTS_LOG =
-  /^(?:\[?\d{4}-\d\d-\d\d[T ]\d\d:\d\d|\[(?:rank|RANK)\s?\d+\]:|\[?[EWIF]\d{3,4} \d\d:\d\d:\d\d|\([A-Z]\w{2,40}(?: \w{1,20}=\S{1,20})+\)\s|Traceback \(most recent call last\)|frame #\d+: |thread '[^']{0,60}' (?:\(\d+\) )?panicked at|\*\*\* Aborted|Fatal Python error|Current thread 0x|Segmentation fault|goroutine \d+ \[)/;
+  /^(?:(?:\[[A-Z][A-Z_]{1,20}\]\s+)?\[?\d{4}-\d\d-\d\d[T ]\d\d:\d\d|\[(?:rank|RANK)\s?\d+\]:|\[?[EWIF]\d{3,4} \d\d:\d\d:\d\d|\([A-Z]\w{2,40}(?: \w{1,20}=\S{1,20})+\)\s|Traceback \(most recent call last\)|frame #\d+: |thread '[^']{0,60}' (?:\(\d+\) )?panicked at|\*\*\* Aborted|Fatal Python error|Current thread 0x|Segmentation fault|goroutine \d+ \[|Killed$)/;
 const LEVEL_LOG =
   /^\[?(?:DEBUG|INFO|WARN|WARNING|ERROR|CRITICAL|FATAL)\]?:?\s+(?:\d\d-\d\d \d\d:|\[|\d{4}-|\S{0,40}:\d)/;
 const FRAME = /^\s*(?:File "[^"]{1,300}", line \d+|at \S.{0,300}:\d+(?::\d+)?\)?$)/;

@@ -46,7 +46,7 @@ const NAMES: Readonly<Record<string, readonly string[]>> = {
   flashinfer: ['flashinfer python', 'flashinfer', 'flashinfer version'],
   nccl: ['nccl version', 'nccl', 'nvidia nccl cu12', 'nvidia nccl cu13'],
   node: ['node version', 'node.js version', 'node', 'node.js', 'nodejs'],
-  kubernetes: ['kubernetes version', 'kubernetes', 'k8s', 'k8s version'],
+  kubernetes: ['kubernetes version', 'kubernetes', 'k8s', 'k8s version', 'eks', 'gke'],
 };
 const KEYS: ReadonlyMap<string, { readonly name: string; readonly rank: number }> = new Map(
   Object.entries(NAMES).flatMap(([name, keys]) =>
@@ -59,12 +59,12 @@ const VERSION = /(?:^|[\sv=:(/@-])(\d{1,4}(?:\.\d{1,6}){0,4}(?:[.+-]?[a-z][\w.+-
 const WORDS: ReadonlySet<string> = new Set(['os', 'gpu']);
 
 const TOLD =
-  /\b(ai-dynamo-runtime|ai-dynamo|dynamo|vllm|sglang|tensorrt[-_ ]llm|trt-?llm|pytorch|torch|transformers|triton|flashinfer|nixl|nccl|python(?!3(?!\.\d))|cuda|(?:nvidia )?driver|node(?:\.js|js)?(?= ?v?\d{1,3}\.\d)|kubernetes|k8s)(?:\[[\w,]{1,40}\])?(?:[ -]?(?:version|release|toolkit|runtime))?(?: is)?[ =:@(]{0,4}v?(\d{1,4}(?:\.\d{1,6}){0,4}(?:[.+-]?(?:post|rc|dev|a|b|cu|nightly)[\w.+]{0,30})?)(?![\w%]|\.\d)/gi;
+  /(?<![\w-])(ai-dynamo-runtime|ai-dynamo|dynamo|vllm|sglang|tensorrt[-_ ]llm|trt-?llm|pytorch|torch|transformers|triton|flashinfer(?:-python)?|nixl|nccl|python(?!3(?!\.\d))|cuda|(?:nvidia )?driver|node(?:\.js|js)?(?= ?v?\d{1,3}\.\d)|kubernetes|k8s|[egk]ks(?= v?1\.\d))(?:\[[\w,]{1,40}\])?(?:[ -]?(?:version|release|toolkit|runtime))?(?: is)?[ =:@(]{0,4}v?(\d{1,4}(?:\.\d{1,6}){0,4}(?:[.+-]?(?:post|rc|dev|a|b|cu|nightly)[\w.+]{0,30})?)(?![\w%]|\.\d)/gi;
 /** `vllm/vllm-openai:v0.11.0`, `lmsysorg/sglang:v0.5.1-cu126`, `nvcr.io/nvidia/ai-dynamo/vllm-runtime:0.6.1`. */
 const IMAGE =
   /(?:^|[\s`"'/])((?:vllm\/)?vllm-openai|(?:lmsysorg\/)?sglang|ai-dynamo\/[\w-]{1,40}|(?:vllm|sglang|tensorrtllm|trtllm)-runtime):v?(\d+\.\d+[\w.]{0,30})/gi;
 const OS_TOLD =
-  /\b(?:Ubuntu|Debian|CentOS(?: Stream)?|RHEL|Rocky Linux|Fedora|Amazon Linux|SLES)(?: Linux)? \d[\d.]*(?: LTS)?/;
+  /\b(?:Ubuntu|Debian|CentOS(?: Stream)?|RHEL|Rocky Linux|Fedora|Amazon Linux|SLES)(?: Linux)? ?\d[\d.]*\d(?: LTS)?/i;
 const GPU_TOLD =
   /\b(?:(?:GB|[HBA])[1-9]00|GB10|A10G?|A40|L40S?|L4|T4|V100|H20|H800|A800|RTX (?:PRO )?\d{4}(?: Ti| Blackwell)?|MI\d{3}X?|Gaudi ?\d)(?=s?\b)(?:[- ](?:SXM\d?|PCIe?|NVL)\b)?/;
 /** A sentence about what was before is not about what is. */
@@ -116,7 +116,7 @@ function take(
 
 function wordsOf(text: string): string | null {
   const value = text
-    .replaceAll(/[*`]|^_|_$/g, '')
+    .replaceAll(/\*\*|`|^[_*]|[_*]$/g, '')
     .replace(/^\s*GPU \d+:/, '')
     .trim()
     .slice(0, VALUE_LIMIT);
@@ -128,8 +128,8 @@ function wordsOf(text: string): string | null {
 /** `PyTorch version : 2.6.0`, `[pip3] torch==2.4.0`, `torch 2.5.1`, `- **CUDA:** 12.4`, `GPU 0,1: NVIDIA H100`. */
 function entryOf(line: string): readonly [string, string] | null {
   const text = line
-    .replaceAll(/[*`|]/g, ' ')
-    .replace(/^[\s>•-]+/, '')
+    .replaceAll(/\*\*|[`|]/g, ' ')
+    .replace(/^[\s>•*-]+/, '')
     .replace(/^\[(?:pip3|conda)\]\s*/, '');
   const equals = text.indexOf('==');
   const colon = text.search(/[:=]/);
