@@ -11,6 +11,8 @@ const LABEL_WIDTH = 14;
 /** Below a line of the list. */
 const BELOW = 5;
 const VALUE_LIMIT = 600;
+/** Of a value with more lines; the file has them all. */
+const LINES_SHOWN = 6;
 
 /** The sessions with a number each, what is being done in them, and how to go on. */
 export function renderSessionList(
@@ -27,7 +29,8 @@ export function renderSessionList(
   }
   const slugs = Math.max(...rows.map(({ session }) => Math.min(40, session.slug.length)));
   for (const [i, { session }] of rows.entries()) {
-    const updated = outside(session.updated, 24) || '-';
+    // To the minute, which fits into 80 columns.
+    const updated = outside(session.updated.slice(0, 16).replace('T', ' '), 16) || '-';
     page.row(
       `${pad(String(i + 1), 3, 'left')}  ${style.bold(pad(outside(session.slug, 40), slugs))}  ${pad(session.status, 21)}  ${updated}`,
     );
@@ -90,7 +93,10 @@ export function renderDone(
 }
 
 function writeHead(page: Page, { session, path }: SessionRow): void {
-  page.row(`${page.style.bold(outside(session.slug, 60))}  ${session.status}`);
+  page.paragraph(`${page.style.bold(outside(session.slug, 60))}  ${session.status}`, {
+    first: 0,
+    rest: AT,
+  });
   const field = fieldOf(page);
   field('file', path);
   if (session.goal === 'find_root_cause_only') field('goal', 'the root cause alone');
@@ -141,7 +147,17 @@ function section(page: Page, title: string): void {
   page.row(page.style.bold(title));
 }
 
+/** A value of several lines keeps them: the first ones, and how many there are behind. */
 const fieldOf =
   (page: Page) =>
-  (label: string, text: string): void =>
-    page.field(label, outside(text, VALUE_LIMIT), { at: AT, labelWidth: LABEL_WIDTH });
+  (label: string, text: string): void => {
+    const lines = text.split('\n').filter((line) => line.trim() !== '');
+    const shown = lines.slice(0, LINES_SHOWN);
+    const more = lines.length - shown.length;
+    const rows = more > 0 ? [...shown, `… ${more} more ${more === 1 ? 'line' : 'lines'}`] : shown;
+    for (const [i, row] of rows.entries())
+      page.field(i === 0 ? label : '', outside(row, VALUE_LIMIT), {
+        at: AT,
+        labelWidth: LABEL_WIDTH,
+      });
+  };

@@ -226,6 +226,20 @@ describe('wrong usage', () => {
   });
 });
 
+describe('what people see', () => {
+  it('keeps the lines of a log apart, shows the first ones, and fits into 80 columns', async () => {
+    const log = Array.from({ length: 9 }, (_, i) => `line ${i} \u001b[31mred`).join('\n');
+    await session('start', 'a title of so many words', '--errors', log, '--no-environment');
+    const { out } = await session('status');
+    expect(out).toMatch(/errors +line 0 \\x1b\[31mred\n +line 1 /);
+    expect(out).toMatch(/line 5 .*\n +… 3 more lines\n/);
+    expect(out).not.toContain('\\x0a');
+    const list = await session('list');
+    expect(list.out).toMatch(/investigating +\d{4}-\d\d-\d\d \d\d:\d\d\n/);
+    for (const line of list.out.split('\n')) expect(line.length).toBeLessThanOrEqual(80);
+  });
+});
+
 describe('what other verbs find out', () => {
   const load = async (...flags: string[]): Promise<{ code: number | null; err: string }> => {
     const server = createServer((_, response) => {
