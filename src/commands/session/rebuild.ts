@@ -31,7 +31,12 @@ const DOCUMENTED: Readonly<Record<Backend, Rebuild>> = {
         command: [
           'env',
           'VLLM_USE_PRECOMPILED=1',
-          ...['uv', 'pip', 'install', '--editable', '.', '--torch-backend=auto'],
+          'uv',
+          'pip',
+          'install',
+          '--editable',
+          '.',
+          '--torch-backend=auto',
         ],
       },
     ],
@@ -73,7 +78,7 @@ export async function chooseRebuild(backend: Backend, context: CommandContext): 
   const { rebuild, notes } = await loadConfig(environment);
   const configured = rebuild?.[backend];
   const noted =
-    configured === undefined ? notedIn(await readNotes(environment, notes ?? null), backend) : null;
+    configured === undefined ? notedIn(readNotes(environment, notes ?? null), backend) : null;
   const isAsked = isAtTerminal(context) && values['yes'] !== true;
   const chosen =
     configured !== undefined
