@@ -110,6 +110,8 @@ function writeProgram(): void {
     'value = 0\n\n\ndef deposit():\n    global value\n    value += 1\n\n\ndef total():\n    return value\n';
   writeFileSync(join(folder, 'app', 'account.py'), account);
   writeFileSync(join(folder, 'nonces.json'), '[["{nonce}"]]');
+  for (const name of ['transfer.sql', 'refund.sql'])
+    writeFileSync(join(folder, name), 'UPDATE accounts SET balance = 0 WHERE id = 1;\n');
   const transfer =
     'import asyncio\n\n\nasync def main():\n    await asyncio.sleep(0)\n    await asyncio.sleep(0)\n\n\nasyncio.run(main())\n';
   writeFileSync(join(folder, 'transfer.py'), transfer);

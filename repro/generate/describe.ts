@@ -1,4 +1,5 @@
 import { type OracleKind, type ReproParameters } from '../parameters/parameters.ts';
+import { databaseVariable, sqlFilesOf } from './transactions.ts';
 
 /** What a reproduction does, as people read it: in the script's docstring and the README. */
 export interface Description {
@@ -18,10 +19,13 @@ const BODIES = {
 /** The words for a reproduction. */
 export function describe(parameters: ReproParameters): Description {
   const { origin, attempts, concurrency, hypothesis, oracle } = parameters;
+  const sql = sqlFilesOf(parameters);
   const subject =
-    origin === 'call'
-      ? `Calls ${parameters.call?.target ?? ''} ${attempts} times, ${concurrency} at once`
-      : `Sends ${attempts} requests to ${parameters.traffic?.base_url ?? ''}, ${concurrency} at once at most.\n${BODIES[parameters.traffic?.bodies ?? 'made-up']}`;
+    sql !== null
+      ? `Runs the transactions of ${sql.join(' and ')} ${attempts} times, ${concurrency} at once, in the PostgreSQL that ${databaseVariable(oracle)} names`
+      : origin === 'call'
+        ? `Calls ${parameters.call?.target ?? ''} ${attempts} times, ${concurrency} at once`
+        : `Sends ${attempts} requests to ${parameters.traffic?.base_url ?? ''}, ${concurrency} at once at most.\n${BODIES[parameters.traffic?.bodies ?? 'made-up']}`;
   const { expected, actual } = MEANING[oracle.kind];
   return {
     what: hypothesis === null ? `${subject}.` : `${hypothesis.claim}\n\n${subject}.`,
@@ -66,6 +70,11 @@ const MEANING: Readonly<
   'head-of-line': {
     expected: 'Others are served while an attempt runs.',
     actual: 'Others wait while an attempt runs.',
+  },
+  transactions: {
+    expected: 'No transaction is ended by the database on account of another.',
+    actual:
+      'Some transactions are ended by the database: they waited for each other (40P01), or could not have run one after the other (40001).',
   },
   script: {
     expected: 'The check finds nothing wrong.',

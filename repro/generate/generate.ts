@@ -5,6 +5,7 @@ import { PARAMETERS_FILE } from '../parameters/read.ts';
 import { describe, type Description } from './describe.ts';
 import { type Machine, readmeText } from './readme.ts';
 import { pruned } from './template.ts';
+import { sqlFilesOf, TRANSACTIONS_FILE } from './transactions.ts';
 
 /** A file of a reproduction's folder. */
 export interface GeneratedFile {
@@ -22,6 +23,9 @@ export function generate(parameters: ReproParameters, machine: Machine): readonl
   return [
     { name: parameters.script, text: scriptText(parameters, description), isProgram: true },
     file(PARAMETERS_FILE, parametersText(parameters)),
+    ...(sqlFilesOf(parameters) === null
+      ? []
+      : [file(TRANSACTIONS_FILE, reproFile(`templates/python/${TRANSACTIONS_FILE}`))]),
     file('README.md', readmeText(parameters, { description, machine })),
     ...(regression === null
       ? []

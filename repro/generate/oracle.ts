@@ -12,6 +12,7 @@ const OPTIONS: Readonly<Record<OracleKind, Readonly<Record<string, 'number' | 't
     growth: { of: 'list' },
     'no-progress': { within_s: 'number' },
     'head-of-line': { limit_s: 'number', probe: 'text' },
+    transactions: { env: 'text', end: 'text', isolation: 'text', pause_s: 'number' },
     script: { script: 'text' },
   };
 

@@ -14,6 +14,7 @@ export type OracleKind =
   | 'growth'
   | 'no-progress'
   | 'head-of-line'
+  | 'transactions'
   | 'script';
 
 export const ORACLE_KINDS: readonly OracleKind[] = [
@@ -24,6 +25,7 @@ export const ORACLE_KINDS: readonly OracleKind[] = [
   'growth',
   'no-progress',
   'head-of-line',
+  'transactions',
   'script',
 ];
 

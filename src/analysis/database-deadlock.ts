@@ -179,6 +179,6 @@ function findingOf(kind: Kind, kinds: number): Omit<Finding, 'id'> {
     ],
     measure: { deadlocks_count: count, recent_count: recent, sessions_count: members.length },
     remedy:
-      'take locks in the same order everywhere (sort rows by their key before changing them; SELECT … ORDER BY id FOR UPDATE), keep transactions short, and try again on SQLSTATE 40P01',
+      'take locks in the same order everywhere (sort rows by their key before changing them; SELECT … ORDER BY id FOR UPDATE), keep transactions short, and try again on SQLSTATE 40P01. trace repro new --sql makes it happen on a copy',
   };
 }

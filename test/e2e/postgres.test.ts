@@ -1,7 +1,17 @@
-import { copyFileSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
+import { spawnSync } from 'node:child_process';
+import {
+  copyFileSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { pythonEnvironment } from '../environments.ts';
 import { type Postgres, startPostgres } from '../servers/postgres.ts';
 import { type Running, startReady } from '../targets/harness.ts';
 import { type Ended, parseReport, runCli } from './cli.ts';
@@ -151,5 +161,97 @@ describe('--postgres-url', () => {
     } finally {
       await program.stop();
     }
+  });
+});
+
+describe('trace repro new --sql', () => {
+  const PINS = join(import.meta.dirname, '..', 'servers', 'postgres', 'requirements.txt');
+  const add = (id: number) => `UPDATE pairs SET n = n + 1 WHERE id = ${id};\n`;
+  const FILES = {
+    // What separates statements, and what does not.
+    'there.sql': `BEGIN; -- first; one\n${add(1)}/* then; the other */ ${add(2)}COMMIT;\n`,
+    'back.sql': `${add(2)}SELECT 'a;b', $q$c;d$q$;\n${add(1)}`,
+    'again.sql': `SELECT 'a;b';\n${add(1)}${add(2)}`,
+    'read.sql': 'SELECT sum(n) FROM pairs; UPDATE pairs SET n = n + 1 WHERE id = 1;',
+    'wrong.sql': 'UPDATE nothing_of_this_name SET n = 1;',
+  };
+  let python = '';
+  let place = '';
+  beforeAll(async () => {
+    ({ python } = await pythonEnvironment(['pg8000'], undefined, PINS));
+    place = join(folder, 'sql');
+    mkdirSync(place);
+    for (const [name, text] of Object.entries(FILES)) writeFileSync(join(place, name), text);
+    const client = await postgres.connect();
+    await client.query(
+      'CREATE TABLE pairs (id int PRIMARY KEY, n int); INSERT INTO pairs VALUES (1, 0), (2, 0)',
+    );
+  });
+
+  /** Writes a reproduction; the database's address is nowhere in it. */
+  async function write(name: string, made: readonly string[]): Promise<void> {
+    const flags = ['--attempts', '24', '--python', python, '-o', name];
+    const env = { DATABASE_URL: postgres.url() };
+    const written = await runCli(['repro', 'new', ...made, ...flags], { cwd: place, env });
+    expect(written.code, written.stderr).toBe(0);
+    const texts = readdirSync(join(place, name)).map((file) =>
+      readFileSync(join(place, name, file), 'utf8'),
+    );
+    expect(texts.join('\n')).not.toContain(new URL(postgres.url()).password);
+  }
+
+  /** Runs the script as a colleague would. */
+  function start(name: string, env: Readonly<Record<string, string>>) {
+    const run = spawnSync(python, ['repro.py'], { cwd: join(place, name), env, encoding: 'utf8' });
+    return { code: run.status, output: run.stdout + run.stderr };
+  }
+
+  /** Trials as they were asked for, and with one attempt at a time. */
+  async function judge(name: string) {
+    const flags = ['-n', '2', '--python', python, '--no-recording', '--json'];
+    const env = { DATABASE_URL: postgres.url() };
+    const run = await runCli(['repro', 'run', name, ...flags], { cwd: place, env });
+    const { trials } = JSON.parse(run.stdout) as {
+      readonly trials: readonly { readonly arm: string; readonly errors: number | null }[];
+    };
+    const errors = (isControl: boolean) =>
+      trials
+        .filter(({ arm }) => (arm === 'concurrency 1') === isControl)
+        .map((trial) => (trial.errors ?? -1) > 0);
+    return { code: run.code, given: errors(false), control: errors(true) };
+  }
+  const files = (...names: readonly string[]) => names.flatMap((name) => ['--sql', name]);
+
+  it('reproduces a deadlock of two transactions in opposite order, and none of the fixed twin', async () => {
+    await write('crossed', files('there.sql', 'back.sql'));
+    const crossed = await judge('crossed');
+    expect(crossed).toEqual({ code: 1, given: [true, true], control: [false, false] });
+    await write('fixed', files('there.sql', 'again.sql'));
+    const fixed = await judge('fixed');
+    expect(fixed).toEqual({ code: 0, given: [false, false], control: [false, false] });
+    const { output } = start('crossed', { DATABASE_URL: postgres.url() });
+    expect(output).toMatch(/^attempt \d+: deadlock \(40P01\)\n[^]*Errors: [1-9]\d* \/ 24\n$/);
+    const client = await postgres.connect();
+    // What was done is rolled back.
+    const { rows } = await client.query('SELECT sum(n)::int AS n FROM pairs');
+    expect(rows).toEqual([{ n: 0 }]);
+  });
+
+  it('reproduces serialization failures where what is done stays', async () => {
+    const oracle = ['--oracle', 'transactions:end=commit,isolation=serializable'];
+    await write('serial', [...files('read.sql', 'again.sql'), ...oracle]);
+    const { code, output } = start('serial', { DATABASE_URL: postgres.url() });
+    expect(code, output).toBe(1);
+    expect(output).toContain('serialization failure (40001)');
+  });
+
+  it('cannot test without a database, or with statements that fail alone', async () => {
+    await write('wrong', files('wrong.sql'));
+    const nowhere = start('wrong', {});
+    expect(nowhere).toMatchObject({ code: 125 });
+    expect(nowhere.output).toContain('DATABASE_URL is not set');
+    const wrong = start('wrong', { DATABASE_URL: postgres.url() });
+    expect(wrong).toMatchObject({ code: 125 });
+    expect(wrong.output).toContain('nothing_of_this_name');
   });
 });

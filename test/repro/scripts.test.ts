@@ -77,6 +77,10 @@ beforeAll(async () => {
   folder = mkdtempSync(join(tmpdir(), 'trace-scripts-'));
   writeFileSync(join(folder, 'target.py'), 'def same(text):\n    return text\n');
   writeFileSync(join(folder, 'target.mjs'), 'export const same = (text) => text;\n');
+  copyFileSync(
+    join(ROOT, 'repro', 'templates', 'python', 'transactions.py'),
+    join(folder, 'transactions.py'),
+  );
   for (const one of FOLDERS)
     await writeFolder(
       join(folder, one.name),
@@ -107,7 +111,8 @@ function files(ending: string): readonly string[] {
       .map((file) => join(name, file)),
   );
   const texts = new Map(paths.map((path) => [readFileSync(join(folder, path), 'utf8'), path]));
-  return [...texts.values()];
+  // It comes into folders as it is.
+  return [...texts.values(), ...(ending === '.py' ? ['transactions.py'] : [])];
 }
 
 const FINE = { code: 0 };

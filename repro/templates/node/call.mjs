@@ -27,7 +27,7 @@ const HERE = import.meta.dirname;
 const file = env.REPRO_PARAMETERS || resolve(HERE, 'parameters.json');
 const parameters = JSON.parse(await readFile(file, 'utf8'));
 const { call, oracle, attempts: ATTEMPTS, concurrency: CONCURRENCY } = parameters;
-// region: exception, cross-talk, lost-update, same-alone, no-progress, head-of-line, script
+// region: exception, cross-talk, lost-update, same-alone, no-progress, head-of-line, transactions, script
 const random = randomFrom(Number(env.REPRO_SEED || parameters.seed));
 // endregion
 
@@ -36,7 +36,7 @@ function cannotTest(reason) {
   exit(125);
 }
 
-// region: exception, cross-talk, lost-update, same-alone, no-progress, head-of-line, script
+// region: exception, cross-talk, lost-update, same-alone, no-progress, head-of-line, transactions, script
 /** Mulberry32: the same numbers for the same seed. */
 function randomFrom(seed) {
   let state = seed >>> 0;
@@ -82,7 +82,7 @@ function makeAttempt(number) {
   return { number, args, isDone: false };
 }
 
-// region: exception, cross-talk, lost-update, same-alone, no-progress, head-of-line, script
+// region: exception, cross-talk, lost-update, same-alone, no-progress, head-of-line, transactions, script
 /** All attempts, in an order that the seed decides. */
 function makeAttempts() {
   const attempts = Array.from({ length: ATTEMPTS }, (_, number) => makeAttempt(number));
@@ -118,7 +118,7 @@ async function callAll(caller, attempts, concurrency = CONCURRENCY) {
   await Promise.all(Array.from({ length: Math.min(concurrency, attempts.length) }, work));
 }
 
-// region: exception, cross-talk, lost-update, same-alone, head-of-line, script
+// region: exception, cross-talk, lost-update, same-alone, head-of-line, transactions, script
 function raised({ number, error }) {
   return `attempt ${number}: ${error?.name ?? 'Error'}: ${error?.message ?? String(error)}`;
 }
@@ -336,6 +336,25 @@ async function checkOthers(caller) {
 }
 
 // endregion
+// region: transactions
+/** SQLSTATE: deadlock_detected, serialization_failure. */
+const AT_ODDS = { '40P01': 'deadlock', 40001: 'serialization failure' };
+
+/** The database may not end an attempt because of what another does at the same time. */
+async function checkTransactions(caller) {
+  const attempts = makeAttempts();
+  await callAll(caller, attempts);
+  const lines = [];
+  for (const one of attempts) {
+    if (one.error === undefined) continue;
+    const code = one.error?.code ?? one.error?.cause?.code;
+    if (code in AT_ODDS) lines.push(`attempt ${one.number}: ${AT_ODDS[code]} (${code})`);
+    else cannotTest(`not of other transactions: ${raised(one)}`);
+  }
+  return [lines, ATTEMPTS];
+}
+
+// endregion
 // region: script
 /** A program that reads all attempts as lines of JSON decides: 0 right, 1 wrong with a line for each failure. */
 async function checkByScript(caller) {
@@ -384,6 +403,9 @@ const CHECKS = {
   // endregion
   // region: head-of-line
   'head-of-line': checkOthers,
+  // endregion
+  // region: transactions
+  transactions: checkTransactions,
   // endregion
   // region: script
   script: checkByScript,

@@ -388,6 +388,38 @@ def check_others(caller):
 
 
 # endregion
+# region: transactions
+# SQLSTATE: deadlock_detected, serialization_failure.
+AT_ODDS = {"40P01": "deadlock", "40001": "serialization failure"}
+
+
+def sqlstate(error):
+    """What the database called an error, or the one that it came of: drivers differ."""
+    for one in (error, getattr(error, "orig", None), error.__cause__):
+        first = one.args[0] if getattr(one, "args", None) else None
+        codes = [getattr(one, name, None) for name in ("sqlstate", "pgcode")]
+        codes.append(first.get("C") if isinstance(first, dict) else None)
+        for code in codes:
+            if isinstance(code, str):
+                return code
+    return None
+
+
+def check_transactions(caller):
+    """The database may not end an attempt because of what another does at the same time."""
+    attempts = make_attempts()
+    caller.call(attempts)
+    lines = []
+    for one in attempts:
+        code = None if one.error is None else sqlstate(one.error)
+        if code in AT_ODDS:
+            lines.append(f"{one}: {AT_ODDS[code]} ({code})")
+        elif one.error is not None:
+            cannot_test("not of other transactions: " + raised(one))
+    return lines, ATTEMPTS
+
+
+# endregion
 # region: script
 def check_by_script(caller):
     """A program reads all attempts as lines of JSON: 0 right, 1 wrong, a line for each failure."""
@@ -440,6 +472,9 @@ CHECKS = {
     # endregion
     # region: head-of-line
     "head-of-line": check_others,
+    # endregion
+    # region: transactions
+    "transactions": check_transactions,
     # endregion
     # region: script
     "script": check_by_script,

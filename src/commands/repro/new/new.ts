@@ -6,16 +6,32 @@ import { printable } from '../../../core/text.ts';
 import { checkFolder, writeFolder } from '../../../../repro/generate/folder.ts';
 import { generate, scriptName } from '../../../../repro/generate/generate.ts';
 import { oracleFor } from '../../../../repro/generate/oracle.ts';
-import { type ReproParameters, SCHEMA_VERSION } from '../../../../repro/parameters/parameters.ts';
+import {
+  type Oracle,
+  type OracleKind,
+  type ReproParameters,
+  SCHEMA_VERSION,
+} from '../../../../repro/parameters/parameters.ts';
 import type { Command, CommandContext } from '../../command-line/command.ts';
 import { thisMachine } from './machine.ts';
-import { ATTEMPTS, ATTEMPTS_OF_GROWTH, parseNewOptions } from './options.ts';
-import { callOrigin, trafficSource } from './origins.ts';
+import {
+  ATTEMPTS,
+  ATTEMPTS_OF_GROWTH,
+  ATTEMPTS_OF_TRANSACTIONS,
+  parseNewOptions,
+} from './options.ts';
+import { callOrigin, sqlOrigin, trafficSource } from './origins.ts';
 import { testedHypothesis } from './tested.ts';
 import { reproNewUsage } from './usage.ts';
 
 /** `trace repro new`: writes a reproduction's folder. */
 export const reproNewCommand: Command = { ...reproNewUsage, run };
+
+/** Attempts of one trial, where it takes more or fewer than usual. */
+const USUAL: Partial<Record<OracleKind, number>> = {
+  growth: ATTEMPTS_OF_GROWTH,
+  transactions: ATTEMPTS_OF_TRANSACTIONS,
+};
 
 async function run({ values, positionals, environment }: CommandContext): Promise<ExitCode> {
   const options = parseNewOptions(values, positionals);
@@ -23,19 +39,22 @@ async function run({ values, positionals, environment }: CommandContext): Promis
   const folder = resolve(cwd, options.output);
   await checkFolder(folder);
   const hypothesis = options.tested === null ? null : await testedHypothesis(options.tested, cwd);
-  const oracle = options.oracle ?? oracleFor(hypothesis?.mechanism ?? 'race');
+  const usualOracle: Oracle =
+    options.sql.length > 0 ? { kind: 'transactions' } : oracleFor(hypothesis?.mechanism ?? 'race');
+  const oracle = options.oracle ?? usualOracle;
   const found =
-    options.call === null
-      ? await trafficSource({ ...options, oracle }, environment)
-      : await callOrigin({ ...options, call: options.call, oracle }, { environment, folder });
+    options.sql.length > 0
+      ? await sqlOrigin({ ...options, oracle }, environment)
+      : options.call === null
+        ? await trafficSource({ ...options, oracle }, environment)
+        : await callOrigin({ ...options, call: options.call, oracle }, { environment, folder });
   const { copies, ...origin } = found;
-  const usual = oracle.kind === 'growth' ? ATTEMPTS_OF_GROWTH : ATTEMPTS;
   const parameters: ReproParameters = {
     schema_version: SCHEMA_VERSION,
     script: scriptName(origin.language),
     hypothesis,
     ...origin,
-    attempts: options.attempts ?? origin.traffic?.requests.length ?? usual,
+    attempts: options.attempts ?? origin.traffic?.requests.length ?? USUAL[oracle.kind] ?? ATTEMPTS,
     concurrency: options.concurrency,
     timeout_s: options.timeout,
     seed: options.seed,

@@ -14,6 +14,8 @@ export interface NewOptions {
   readonly traffic: string | null;
   /** The recording whose hypothesis is tested, `recording#H2`. */
   readonly tested: string | null;
+  /** Files of SQL, a transaction in each; empty: a function or requests. */
+  readonly sql: readonly string[];
   readonly argsFile: string | null;
   readonly setup: string | null;
   /** Null: what the hypothesis's mechanism asks for. */
@@ -32,6 +34,8 @@ export interface NewOptions {
 }
 
 export const ATTEMPTS = 200;
+/** A deadlock takes the second after which the server looks for one, unless its user may change that. */
+export const ATTEMPTS_OF_TRANSACTIONS = 40;
 /** Twenty blocks of eighty attempts after a warm-up: what the process does now and then is little beside them. */
 export const ATTEMPTS_OF_GROWTH = 2000;
 const CONCURRENCY = 8;
@@ -58,17 +62,24 @@ export function parseNewOptions(values: OptionValues, positionals: readonly stri
   const [call, traffic] = [text('call'), text('traffic')];
   if (call !== null && traffic !== null)
     throw usageError('--call and --traffic contradict each other', 'Give one of them.');
-  if (call === null && traffic === null && tested === null)
+  const sql = (Array.isArray(values['sql']) ? values['sql'] : []).map(String);
+  if (sql.length > 0)
+    for (const flag of ['call', 'traffic', 'args-file', 'setup', 'language']) {
+      if (values[flag] !== undefined)
+        throw usageError(`--sql and --${flag} contradict each other`, 'Give one of them.');
+    }
+  if (call === null && traffic === null && tested === null && sql.length === 0)
     throw usageError(
       'there is nothing to attempt: neither traffic nor a callable is known',
-      'Give --call package.module:callable (Python), --call ./file.mjs#export (Node), or --traffic\nwith a recording of trace load or trace proxy.',
+      'Give --call package.module:callable (Python), --call ./file.mjs#export (Node), or --traffic\nwith a recording of trace load or trace proxy; --sql with files of transactions.',
     );
   const oracle = text('oracle');
   const timeout = text('timeout');
   return {
     call,
-    traffic: traffic ?? (call === null ? tested : null),
+    traffic: traffic ?? (call === null && sql.length === 0 ? tested : null),
     tested,
+    sql,
     argsFile: text('args-file'),
     setup: text('setup'),
     oracle: oracle === null ? null : parseOracle(oracle),
@@ -85,7 +96,7 @@ export function parseNewOptions(values: OptionValues, positionals: readonly stri
     python: text('python') ?? 'python3',
     node: text('node') ?? 'node',
     language: languageOfTraffic(text('language'), call),
-    output: text('output') ?? `repro-${nameOf(call)}`,
+    output: text('output') ?? `repro-${sql.length > 0 ? 'transactions' : nameOf(call)}`,
   };
 }
 

@@ -3,6 +3,7 @@ import { usageError } from '../../../core/errors.ts';
 import { environmentWith } from '../../../../repro/environments/environment.ts';
 import { findCall, languageOf } from '../../../../repro/generate/from-call.ts';
 import { lookAtCurl, lookAtNode, lookAtPython } from '../../../../repro/generate/look.ts';
+import { transactionsOf } from '../../../../repro/generate/transactions.ts';
 import type {
   Oracle,
   OracleKind,
@@ -51,8 +52,29 @@ export async function callOrigin(
   };
 }
 
+/** Transactions in SQL files, by a Python script. Rejects with a TraceError. */
+export async function sqlOrigin(
+  options: NewOptions & { readonly oracle: Oracle },
+  { cwd, env }: Environment,
+): Promise<Origin> {
+  const { oracle, packages, python, node, sql } = options;
+  if (oracle.kind !== 'transactions')
+    throw usageError(`--sql takes --oracle transactions, not ${oracle.kind}`);
+  const language = 'python';
+  const { call, copies } = transactionsOf(sql, { oracle, cwd });
+  const made = await environmentWith({ language, pins: packages, python, node, env });
+  const found = await lookAtPython({
+    python: made.python ?? python,
+    target: '',
+    path: cwd,
+    env: made.env ?? {},
+  });
+  const runtime = { name: language, version: found.version };
+  return { language, origin: 'call', call, oracle, packages: found.packages, runtime, copies };
+}
+
 /** What cannot be seen from outside of a server by its answers. */
-const NOT_OF_TRAFFIC: readonly OracleKind[] = ['growth', 'lost-update', 'script'];
+const NOT_OF_TRAFFIC: readonly OracleKind[] = ['growth', 'lost-update', 'transactions', 'script'];
 /** What curl can tell; the others compare answers of a model or times. */
 const OF_SHELL: readonly OracleKind[] = ['exception', 'cross-talk', 'no-progress'];
 

@@ -3,6 +3,7 @@ import { COMMON_OPTIONS, type OptionTable, type Usage } from '../../command-line
 const OPTIONS = {
   call: { type: 'string' },
   traffic: { type: 'string' },
+  sql: { type: 'string', multiple: true },
   'args-file': { type: 'string' },
   language: { type: 'string' },
   setup: { type: 'string' },
@@ -23,6 +24,7 @@ const help = `trace repro new - write a script that makes a fault happen again
 Usage:
   trace repro new --call <target> [options]
   trace repro new --traffic <recording> [options]
+  trace repro new --sql <file> --sql <file> [options]
   trace repro new <recording>#H2 [options]
 
 Writes a folder with a script that a colleague can run with nothing of ours
@@ -40,6 +42,9 @@ What is attempted:
       --language <name>     of a script that sends requests: python (default),
                             node, or sh (curl; exception, cross-talk,
                             no-progress)
+      --sql <file>          SQL of a transaction, for a PostgreSQL; repeat it for
+                            those that run at the same time (Python; it takes
+                            psycopg, psycopg2 or pg8000)
       --setup <target>      called once before; what it returns is the first
                             argument of each call
 
@@ -64,6 +69,10 @@ without --oracle the one that shows the mechanism of the hypothesis best:
   growth         nothing stays behind; of=rss+fds+tasks chooses what is measured
   no-progress    something ends every within_s seconds (default 10)
   head-of-line   others wait at most limit_s (default 0.1) for their turn
+  transactions   the database ends none on account of another (deadlock,
+                 serialization failure); with --sql the variable env names the
+                 database (default DATABASE_URL), end=commit keeps what is
+                 done (default rollback), isolation=serializable, pause_s=0.01
   script         a program that reads the attempts decides; script=<file>
 
   -q, --quiet               nothing on stderr but errors
@@ -95,6 +104,7 @@ export const reproNewUsage: Usage = {
     values: {
       language: ['python', 'node', 'sh'],
       'args-file': 'file',
+      sql: 'file',
       output: 'folder',
       python: 'file',
       node: 'file',
