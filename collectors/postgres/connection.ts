@@ -52,9 +52,8 @@ export interface Connection {
  */
 export async function openConnection(url: string): Promise<Connection> {
   // Without the pool and the search for a native client that the package's front door has.
-  const { default: Client } = (await import('pg/lib/client.js' as string)) as {
-    default: typeof PgClient;
-  };
+  // @ts-expect-error the package's types know its front door alone
+  const { default: Client } = (await import('pg/lib/client.js')) as { default: typeof PgClient };
   const secrets = [...secretsOf(url)];
   const trouble = (error: unknown): PostgresTrouble => troubleOf(error, secrets);
   let client: PgClient;

@@ -42,9 +42,9 @@ What is attempted:
       --language <name>     of a script that sends requests: python (default),
                             node, or sh (curl; exception, cross-talk,
                             no-progress)
-      --sql <file>          SQL of a transaction, for a PostgreSQL; repeat it for
-                            those that run at the same time (Python; it takes
-                            psycopg, psycopg2 or pg8000)
+      --sql <file>          SQL of a transaction, for a PostgreSQL; repeat it
+                            for those that run at the same time (Python; it
+                            takes psycopg, psycopg2 or pg8000)
       --setup <target>      called once before; what it returns is the first
                             argument of each call
 
