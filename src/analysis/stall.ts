@@ -1,8 +1,15 @@
-import { processView } from '../core/process-view.ts';
+import { processView, targetsOf } from '../core/process-view.ts';
 import { METRIC } from '../core/semconv.ts';
-import { PROBE_SPAN, SERVER_ATTR, SERVER_EVENT, SERVER_METRIC } from '../core/semconv-server.ts';
+import {
+  PROBE_SPAN,
+  PROBE_WAITED,
+  SERVER_ATTR,
+  SERVER_EVENT,
+  SERVER_METRIC,
+} from '../core/semconv-server.ts';
+import { meanOf } from '../core/statistics.ts';
 import type { Stretch } from '../core/stretches.ts';
-import type { RecordingView, Seconds, Series } from '../core/types.ts';
+import type { Event, RecordingView, Seconds, Series } from '../core/types.ts';
 import { engineProcesses } from './engine-state.ts';
 import { unwatchedIn } from './unwatched.ts';
 
@@ -142,36 +149,74 @@ function stoppedSince(view: RecordingView): Seconds {
 
 /** Probes in a row that got no answer, of a server that says nothing of itself. */
 const PROBES_FAILED = 3;
+/**
+ * One probe without an answer for so long is enough where the engine is known and nothing of the server computes: five times the usual interval
+ * of probes, and longer than any step of a scheduler that leaves its engine idle.
+ */
+const PROBE_UNANSWERED: Seconds = 25;
+/** As in wedge-cause.ts: less is polling. */
+const IDLE_CPU = 0.05;
 
 /**
  * A server that says nothing of itself, or whose page has no request running because what counts them stands still too: requests of
- * `--probe-url` that time out one after the other.
+ * `--probe-url` that time out one after the other, or one that waits while the server's processes do nothing.
  */
 export function probeStall(view: RecordingView): readonly Stall[] {
   const running = view.series(SERVER_METRIC.running.name);
   if (running.some(({ value }) => (value.at(-1) ?? 0) > 0)) return [];
-  const answered = view.spans(PROBE_SPAN).filter(({ context }) => context?.failed !== true);
+  const probes = view.spans(PROBE_SPAN);
+  const answered = probes.filter(({ context }) => context?.failed !== true);
   const lastAnswer = answered.at(-1)?.to ?? view.start.startedAt;
+  // What was answered may be on a page that is read after it.
+  if (progressAfter(view, lastAnswer + (answered.length > 0 ? PAGE_LATE : 0))) return [];
   const failed = view
     .events(SERVER_EVENT.probeFailed)
     .filter(({ at, attributes }) => at > lastAnswer && isTimeout(attributes?.['error.type']));
-  const last = failed.at(-1);
-  if (last === undefined || failed.length < PROBES_FAILED) return [];
-  if (progressAfter(view, lastAnswer)) return [];
+  const pending = view.events(SERVER_EVENT.probeUnanswered).findLast(({ at }) => at > lastAnswer);
+  const last = pending ?? failed.at(-1);
+  if (last === undefined) return [];
+  const stretch = { from: lastAnswer, to: last.at };
+  if (failed.length < PROBES_FAILED) {
+    const late = probes.find(
+      ({ from, attributes }) => from >= lastAnswer && isTimeout(attributes['error.type']),
+    );
+    stretch.from = late?.from ?? last.at - waitedOf(pending);
+    if (stretch.to - stretch.from < PROBE_UNANSWERED || !isServerIdle(view, stretch)) return [];
+  }
   const watched = watchedIn(view);
-  const gaps = answered.map(watched);
+  const count = failed.length + (pending === undefined ? 0 : 1);
   return [
     {
       engine: null,
-      from: lastAnswer,
-      to: last.at,
-      lasted: watched({ from: lastAnswer, to: last.at }),
-      running: failed.length,
+      ...stretch,
+      lasted: watched(stretch),
+      running: count,
       waiting: null,
-      longestGap: Math.max(0, ...gaps),
-      seen: `${failed.length} small requests of trace got no answer`,
+      longestGap: Math.max(0, ...answered.map(watched)),
+      seen: `${count} small request${count === 1 ? '' : 's'} of trace got no answer`,
     },
   ];
+}
+
+function waitedOf(pending: Event | undefined): Seconds {
+  const waited = pending?.attributes?.[PROBE_WAITED];
+  return typeof waited === 'number' ? waited : 0;
+}
+
+/** Whether an engine is known, by its role, and none of the processes that are watched did more than poll: what takes requests neither. */
+function isServerIdle(view: RecordingView, stretch: Stretch): boolean {
+  if (
+    !engineProcesses(view, stretch).some(({ target, cpu }) => target.role !== null && cpu !== null)
+  )
+    return false;
+  return targetsOf(view).every((target) => {
+    const readings = processView(view, target).series(METRIC.cpuUtilization.name)[0];
+    const inside = [...(readings?.value ?? [])].filter((_, i) => {
+      const at = readings?.at[i] ?? 0;
+      return at > stretch.from && at <= stretch.to;
+    });
+    return (meanOf(inside) ?? 0) < IDLE_CPU;
+  });
 }
 
 function isTimeout(type: unknown): boolean {

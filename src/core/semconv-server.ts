@@ -75,7 +75,12 @@ export const SERVER_EVENT = {
   restart: 'tracewright.server.restart',
   /** A request of `--probe-url` failed; `error.type` says how. */
   probeFailed: 'tracewright.server.probe_failed',
+  /** A request of `--probe-url` had no answer when the run ended; {@link PROBE_WAITED} says for how long. */
+  probeUnanswered: 'tracewright.server.probe_unanswered',
 } as const;
+
+/** Seconds since a request was sent that has no answer. */
+export const PROBE_WAITED = 'tracewright.server.probe.waited';
 
 /** Span name of a request of `--probe-url`. */
 export const PROBE_SPAN = 'tracewright.server.probe';

@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { detectAll } from '../../src/analysis/detectors.ts';
 import { ATTR, METRIC, SNAPSHOT } from '../../src/core/semconv.ts';
 import { GPU_METRIC } from '../../src/core/semconv-gpu.ts';
-import { SERVER_EVENT, SERVER_METRIC } from '../../src/core/semconv-server.ts';
+import { PROBE_WAITED, SERVER_EVENT, SERVER_METRIC } from '../../src/core/semconv-server.ts';
 import type {
   Attributes,
   Metric,
@@ -278,6 +278,28 @@ describe('a wedge', () => {
     for (const one of unanswered(5, 10, 15, 20, 25, 30)) recording.write(one);
     for (const one of series(METRIC.cpuUtilization, 30, () => 0)) recording.write(one);
     expect(detectAll(recording.view())).toMatchObject([{ kind: 'wedge', confidence: 'likely' }]);
+  });
+
+  /** A small request that has waited for so long when the run ends. */
+  const pending = (at: number, waited: number): Observation => ({
+    kind: 'event',
+    at: T0 + at,
+    name: SERVER_EVENT.probeUnanswered,
+    severity: 'info',
+    body: 'no answer yet',
+    attributes: { [PROBE_WAITED]: waited },
+  });
+
+  it('is told by one probe without an answer while its engine and all others are idle', () => {
+    const scene = { length: 40, running: () => 0, tokens: () => 0 };
+    expect(wedges({ ...scene, more: [pending(39, 26)] })).toMatchObject([
+      { confidence: 'likely', mechanism: 'lost wake-up', measure: { stalled_s: 26 } },
+    ]);
+    expect(wedges({ ...scene, more: [pending(39, 24)] })).toEqual([]);
+    // One long prefill, which the page does not show before it is over.
+    expect(wedges({ ...scene, cpu: () => 0.9, more: [pending(39, 26)] })).toEqual([]);
+    // A server that was slow before, and one that goes on.
+    expect(wedges({ ...scene, tokens: until(30), more: [pending(39, 26)] })).toEqual([]);
   });
 
   it('is told by probes where nothing runs by the page, and not while anything moves', () => {

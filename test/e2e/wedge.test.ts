@@ -27,6 +27,7 @@ const HEALTHY_S = 2;
 
 interface Server {
   readonly pid: number;
+  readonly port: number;
   readonly engine: number;
   readonly workers: readonly number[];
   /** Begins the fault. */
@@ -35,12 +36,17 @@ interface Server {
 
 type Finished = Pick<TestContext, 'onTestFinished'>['onTestFinished'];
 
-async function startServer(fault: string, onTestFinished: Finished): Promise<Server> {
+async function startServer(
+  fault: string,
+  onTestFinished: Finished,
+  more: readonly string[] = [],
+): Promise<Server> {
   const folder = mkdtempSync(join(tmpdir(), 'trace-wedge-'));
   onTestFinished(() => rmSync(folder, { recursive: true, force: true }));
   const when = join(folder, 'now');
   // exec -a: the name by which a server is recognised.
-  const flags = ['--fault', fault, '--when', when, '--seconds', '150'];
+  const flags = ['--fault', fault, '--when', when, '--seconds', '150', ...more];
+  const port = await freePort();
   const running = await startReady('bash', [
     '-c',
     'export PYTHONHOME="$1"; shift; exec -a "/usr/bin/vllm serve" "$@"',
@@ -50,7 +56,7 @@ async function startServer(fault: string, onTestFinished: Finished): Promise<Ser
     PROGRAM,
     ...flags,
     '--port',
-    String(await freePort()),
+    String(port),
   ]);
   onTestFinished(() => running.stop());
   const [engine = 0, ...workers] = (running.lines.find((line) => line.startsWith('PIDS')) ?? '')
@@ -59,7 +65,7 @@ async function startServer(fault: string, onTestFinished: Finished): Promise<Ser
     .map(Number);
   // A stopped one does not see that its parent is gone.
   onTestFinished(() => void (engine > 0 && process.kill(engine, 'SIGKILL')));
-  return { pid: running.pid, engine, workers, break: () => writeFileSync(when, '') };
+  return { pid: running.pid, port, engine, workers, break: () => writeFileSync(when, '') };
 }
 
 const BLIND = ['setpriv', '--inh-caps=-sys_ptrace', '--bounding-set=-sys_ptrace'] as const;
@@ -82,14 +88,21 @@ interface Watch {
   readonly path?: string;
   /** In place of the server's own fault. */
   readonly fault?: (server: Server) => void;
+  /** Asks it for something every five seconds. */
+  readonly isProbed?: boolean;
 }
 
 /** Watches it once with the right to its memory and once without, at the same time; the fault begins when all of them watch. */
 async function watch(
   server: Server,
-  { views = VIEWS, path = '', fault = (one) => one.break() }: Watch = {},
+  { views = VIEWS, path = '', fault = (one) => one.break(), isProbed = false }: Watch = {},
 ): Promise<readonly Watched[]> {
-  const args = ['attach', String(server.pid), '-d', String(WATCH_S), '--no-recording', '--json'];
+  const args = [
+    'attach',
+    String(server.pid),
+    ...['-d', String(WATCH_S), '--no-recording', '--json'],
+    ...(isProbed ? ['--probe-url', `http://127.0.0.1:${server.port}`] : []),
+  ];
   const runs = views.map(({ isBlind, behind }) => {
     const run = startCli(args, {
       limitS: WATCH_S + 60,
@@ -157,6 +170,30 @@ describe.concurrent('a wedged server, with its memory readable and with CAP_SYS_
     for (const { wedge } of await watch(server, { path: smi.folder }))
       expect(wedge).toMatchObject({ mechanism: 'kernel never returned', confidence: 'likely' });
   });
+});
+
+describe.concurrent('a server that nobody asks but trace, and whose page says nothing of it', () => {
+  const idle = ['--idle'];
+
+  it('is wedged when a worker is deadlocked', async ({ onTestFinished }) => {
+    const server = await startServer('deadlock', onTestFinished, idle);
+    for (const { wedge, isBlind } of await watch(server, { isProbed: true })) {
+      expect(wedge?.confidence).toBe('likely');
+      expect(wedge?.mechanism).toBe(isBlind ? 'lost wake-up' : 'deadlock');
+      expect(wedge?.summary).toContain('no progress for');
+      expect(wedge?.evidence[0]?.summary).toMatch(/1 small request of trace got no answer/);
+      if (!isBlind) expect(wedge?.pid).toBe(server.workers.at(-1));
+    }
+  });
+
+  it.for(['none', 'prefill'])(
+    'is not when it is healthy: %s',
+    async (fault, { onTestFinished }) => {
+      const server = await startServer(fault, onTestFinished, idle);
+      const [watched] = await watch(server, { views: VIEWS.slice(0, 1), isProbed: true });
+      expect(watched?.verdicts).toEqual([]);
+    },
+  );
 });
 
 describe.concurrent('a server that is not wedged', () => {

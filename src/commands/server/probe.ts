@@ -2,7 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { monotonicNow } from '../../core/clock.ts';
 import { TraceError } from '../../core/errors.ts';
 import { GENAI, GENAI_OPERATION, requestModel } from '../../core/semconv-genai.ts';
-import { PROBE_METRIC, PROBE_SPAN, SERVER_EVENT } from '../../core/semconv-server.ts';
+import { PROBE_METRIC, PROBE_SPAN, PROBE_WAITED, SERVER_EVENT } from '../../core/semconv-server.ts';
 import { printable } from '../../core/text.ts';
 import type { Attributes, Observation, ObserveContext, Seconds } from '../../core/types.ts';
 import type { Wire } from '../../load/contracts.ts';
@@ -115,9 +115,10 @@ class Probe {
     await ended;
     signal.removeEventListener('abort', stop);
     const { error, startedAt, endedAt, firstOutputAt } = exchange;
-    // The run's own end, which says nothing about the server.
-    if (error?.class === 'unfinished' && signal.aborted) return [];
     const wall = clock.now() - monotonicNow();
+    // The run's own end, which alone says nothing about the server.
+    if (error?.class === 'unfinished' && signal.aborted)
+      return [unanswered(endedAt + wall, endedAt - startedAt, attributes)];
     const [from, to] = [startedAt + wall, endedAt + wall];
     const ttft = firstOutputAt === null ? null : firstOutputAt - startedAt;
     const context = { spanId, role: 'client', failed: error !== null, sampled: true } as const;
@@ -172,6 +173,17 @@ class Probe {
     const { host, port } = this.#given;
     return { [GENAI.serverAddress]: printable(host, 200), [GENAI.serverPort]: port };
   }
+}
+
+function unanswered(at: Seconds, waited: Seconds, attributes: Attributes): Observation {
+  return {
+    kind: 'event',
+    at,
+    name: SERVER_EVENT.probeUnanswered,
+    severity: 'info',
+    body: `a request of --probe-url had no answer after ${waited.toFixed(1)} s, when the run ended`,
+    attributes: { ...attributes, [PROBE_WAITED]: waited },
+  };
 }
 
 function failed(at: Seconds, kind: string, detail: string, attributes: Attributes): Observation {

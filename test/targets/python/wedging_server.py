@@ -10,6 +10,9 @@ computes for a moment and answers. A step makes two tokens. What goes wrong is p
     --fault slow         a step takes --step-s from then on
     --fault none         nothing: the healthy twin
 
+With --idle nothing runs until something is asked: the engine core makes one step for each request to /v1/chat/completions, and the page, which
+learns of a request by its step, has none running.
+
 Prints `READY <pid> <port>` and `PIDS <engine core> <worker>…`.
 """
 
@@ -23,6 +26,7 @@ import threading
 import time
 
 RUNNING = 2
+ANSWER = b'data: {"id":"1","object":"chat.completion.chunk","model":"tiny","choices":[{"index":0,"delta":{"content":"%s"}}]}\n\n'
 PAGE = """# TYPE vllm:num_requests_running gauge
 vllm:num_requests_running{{engine="0",model_name="tiny"}} {running}
 # TYPE vllm:num_requests_waiting gauge
@@ -94,9 +98,11 @@ def save_cache(lock):
 # -- the engine core ---------------------------------------------------------------------------------------------------
 
 
-def run_engine(arguments, workers, report):
+def run_engine(arguments, workers, channel):
     nobody, _ = os.pipe()
     while True:
+        if arguments.idle:
+            channel.recv(1)
         due = is_due(arguments.when)
         if due and arguments.fault == "lost":
             wait_for_ever(nobody)
@@ -106,7 +112,7 @@ def run_engine(arguments, workers, report):
             compute(arguments.prefill_s)
             arguments.fault = "none"
         step(workers)
-        report(b"s")
+        channel.send(b"s")
         time.sleep(arguments.step_s if due and arguments.fault == "slow" else 0.05)
 
 
@@ -144,23 +150,44 @@ async def serve(arguments):
     ours, theirs = socket.socketpair()
     flags = ["engine", theirs.fileno(), "--fault", arguments.fault, "--when", arguments.when]
     flags += ["--prefill-s", arguments.prefill_s, "--step-s", arguments.step_s, "--workers", arguments.workers]
+    flags += ["--idle"] if arguments.idle else []
     engine = start("VLLM::EngineCore", flags, [theirs.fileno()], stdout=subprocess.PIPE)
     theirs.close()
     ours.setblocking(False)
+    loop = asyncio.get_running_loop()
+    stepped = asyncio.Condition()
     steps = 0
 
     async def count():
         nonlocal steps
         while True:
-            steps += len(await asyncio.get_running_loop().sock_recv(ours, 4096))
+            made = len(await loop.sock_recv(ours, 4096))
+            async with stepped:
+                steps += made
+                stepped.notify_all()
+
+    async def complete():
+        before = steps
+        await loop.sock_sendall(ours, b"q")
+        async with stepped:
+            await stepped.wait_for(lambda: steps > before)
+        return b"".join(ANSWER % token for token in (b"one", b" two")) + b"data: [DONE]\n\n"
 
     async def handle(reader, writer):
         path = (await reader.readline()).split(b" ")[1]
         while (await reader.readline()).strip():
             pass
-        body = PAGE.format(running=RUNNING, tokens=2 * steps).encode() if path == b"/metrics" else b"ok"
-        head = "HTTP/1.1 200 OK\r\nContent-Type: text/plain; version=0.0.4\r\nContent-Length: %d\r\nConnection: close\r\n\r\n"
-        writer.write((head % len(body)).encode() + body)
+        kind = "text/plain; version=0.0.4"
+        if path == b"/metrics":
+            body = PAGE.format(running=0 if arguments.idle else RUNNING, tokens=2 * steps).encode()
+        elif path == b"/v1/models":
+            kind, body = "application/json", b'{"object":"list","data":[{"id":"tiny","object":"model"}]}'
+        elif path == b"/v1/chat/completions":
+            kind, body = "text/event-stream", await complete()
+        else:
+            body = b"ok"
+        head = "HTTP/1.1 200 OK\r\nContent-Type: %s\r\nContent-Length: %d\r\nConnection: close\r\n\r\n"
+        writer.write((head % (kind, len(body))).encode() + body)
         await writer.drain()
         writer.close()
 
@@ -181,6 +208,7 @@ def main():
     parser.add_argument("descriptors", nargs="*", type=int)
     parser.add_argument("--fault", default="none")
     parser.add_argument("--when", default="")
+    parser.add_argument("--idle", action="store_true")
     parser.add_argument("--prefill-s", type=float, default=60)
     parser.add_argument("--step-s", type=float, default=8)
     parser.add_argument("--workers", type=int, default=2)
@@ -198,8 +226,8 @@ def main():
     (channel,) = arguments.descriptors
     workers = start_workers(arguments)
     print(os.getpid(), *[pid for _, _, pid in workers], flush=True)
-    report = socket.socket(fileno=channel).send
-    run_engine(arguments, [(requests, answers) for requests, answers, _ in workers], report)
+    api = socket.socket(fileno=channel)
+    run_engine(arguments, [(requests, answers) for requests, answers, _ in workers], api)
 
 
 main()
