@@ -95,3 +95,60 @@ function ownPath(controller: string): string {
   const path = line.exec(readFileSync('/proc/self/cgroup', 'utf8'))?.[1] ?? '/';
   return path === '/' ? '' : path;
 }
+
+/** A group that can be frozen. */
+export interface Freezer {
+  readonly version: 1 | 2;
+  readonly folder: string;
+  admit(pid: number): void;
+  freeze(isFrozen: boolean): void;
+  /** Only once it is empty. */
+  remove(): void;
+}
+
+/** By version, what makes a group that can be frozen: of those versions of which this machine lets one be made. Both may be mounted. */
+export const FREEZERS: readonly (readonly [version: 1 | 2, make: () => Freezer])[] = [
+  freezerOf(1, `/sys/fs/cgroup/freezer${ownPath('freezer')}`, [
+    'freezer.state',
+    'FROZEN',
+    'THAWED',
+  ]),
+  ...['/sys/fs/cgroup', '/sys/fs/cgroup/unified'].map((parent) =>
+    freezerOf(2, parent, ['cgroup.freeze', '1', '0']),
+  ),
+].flatMap((make) => {
+  try {
+    const group = make();
+    group.freeze(false);
+    group.remove();
+    return [[group.version, make] as const];
+  } catch {
+    return [];
+  }
+});
+
+function freezerOf(
+  version: 1 | 2,
+  parent: string,
+  [file, frozen, thawed]: readonly [file: string, frozen: string, thawed: string],
+): () => Freezer {
+  return () => {
+    const folder = `${parent}/tracewright-test-${process.pid}-${made++}`;
+    mkdirSync(folder);
+    const set = (name: string, value: string): void => {
+      // Without it a plain file would be made where no control groups are mounted.
+      if (!existsSync(`${folder}/${name}`)) {
+        rmdirSync(folder);
+        throw new Error(`${folder} is no control group that can be frozen`);
+      }
+      writeFileSync(`${folder}/${name}`, value);
+    };
+    return {
+      version,
+      folder,
+      admit: (pid) => set('cgroup.procs', String(pid)),
+      freeze: (isFrozen) => set(file, isFrozen ? frozen : thawed),
+      remove: () => rmdirSync(folder),
+    };
+  };
+}

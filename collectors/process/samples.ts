@@ -49,7 +49,7 @@ export function samplesOf(now: TimedReading, before: TimedReading | null): reado
     const sample = { kind: 'sample', at, metric: metric.name, value } as const;
     samples.push(attributes === undefined ? sample : { ...sample, attributes });
   };
-  const { stat, status, io, descriptors, sweep, threads } = now.reading;
+  const { stat, status, io, descriptors, sweep, threads, cgroup } = now.reading;
   const tick = 1 / clockTicks();
 
   add(METRIC.cpuTime, stat.userTicks * tick, { [ATTR.cpuMode]: 'user' });
@@ -62,7 +62,7 @@ export function samplesOf(now: TimedReading, before: TimedReading | null): reado
   add(METRIC.memoryVirtual, status.virtualBytes);
   add(METRIC.swap, status.swapBytes);
   // Hardly ever so, and then it explains everything: only said where it is.
-  if (stat.state === 'T' || stat.state === 't') add(METRIC.stopped, 1);
+  if (stat.state === 'T' || stat.state === 't' || cgroup.frozen) add(METRIC.stopped, 1);
   add(METRIC.threads, status.threads ?? stat.threads);
   add(METRIC.fds, descriptors);
   for (const [kind, count] of sweep?.kinds ?? []) {
@@ -85,7 +85,7 @@ export function samplesOf(now: TimedReading, before: TimedReading | null): reado
   add(METRIC.faults, stat.minorFaults, { [ATTR.pagingFaultType]: 'minor' });
   add(METRIC.faults, stat.majorFaults, { [ATTR.pagingFaultType]: 'major' });
   add(METRIC.uptime, Math.max(0, uptime() - stat.startTicks * tick));
-  addCgroup(now.reading.cgroup, add);
+  addCgroup(cgroup, add);
   if (before !== null) addRates(now, before, add);
   return samples;
 }

@@ -27,7 +27,7 @@ export function causeOf(processes: readonly EngineProcess[], gpu: GpuState | nul
       mechanism: 'stopped process',
       sentence: 'a process of the engine is stopped',
       remedy:
-        'Find who stopped it (SIGSTOP, a debugger, a frozen control group), then: kill -CONT <pid>.',
+        'Find who stopped it. After a SIGSTOP or a debugger: kill -CONT <pid>. A frozen control group (its cgroup.events or freezer.state says so): docker unpause <container>, or thaw the group.',
       mayCompute: false,
     };
   }

@@ -232,7 +232,7 @@ export const METRIC: Readonly<
   stopped: gauge(
     'tracewright.process.stopped',
     '1',
-    '1 while it is stopped (SIGSTOP, or a debugger)',
+    '1 while it is stopped (SIGSTOP, a debugger, or a frozen control group)',
   ),
   swap: updown('tracewright.process.memory.swap', 'By', 'swapped-out anonymous memory (VmSwap)'),
   threads: updown('process.thread.count', '{thread}', 'threads'),

@@ -47,6 +47,8 @@ export interface CgroupReading {
   readonly memory: CgroupMemory | null;
   /** Processes of its own group that the kernel has killed for want of memory; null where that cannot be seen. */
   readonly oomKills: number | null;
+  /** Its group, or one above, is frozen (`docker pause`): it does not run, and its state is that of a sleeper. */
+  readonly frozen: boolean;
 }
 
 /** memory.stat of version 1 is 2.5 KiB, and grows with kernels. */
@@ -60,6 +62,8 @@ export class CgroupReader {
   #cpu: FileSet | null = null;
   #memory: FileSet | null = null;
   #own: FileSet | null = null;
+  /** Where both versions are mounted, a process is in a group of each, and either may be frozen. */
+  #freezers: readonly FileSet[] = [];
   #readings = 0;
 
   /** `root` is put before every path, for tests. */
@@ -75,6 +79,7 @@ export class CgroupReader {
       cpu: this.#cpu === null ? null : readCpu(this.#cpu),
       memory: this.#memory === null ? null : readMemory(this.#memory),
       oomKills: this.oomKills(),
+      frozen: this.#freezers.some(isFrozen),
     };
   }
 
@@ -88,16 +93,21 @@ export class CgroupReader {
   }
 
   close(): void {
-    for (const files of [this.#cpu, this.#memory, this.#own]) files?.close();
+    for (const files of [this.#cpu, this.#memory, this.#own, ...this.#freezers]) files?.close();
     this.#cpu = this.#memory = this.#own = null;
+    this.#freezers = [];
   }
 
   /** A process that has ended has no groups any more: what was found before stays. */
   #look(): void {
     const cpu = cgroupFolders(this.#pid, 'cpu', this.#root);
     const memory = cgroupFolders(this.#pid, 'memory', this.#root);
-    if (cpu === null && memory === null) return;
+    const freezers = VERSIONS.flatMap(
+      (version) => cgroupFolders(this.#pid, 'freezer', this.#root, version) ?? [],
+    );
+    if (cpu === null && memory === null && freezers.length === 0) return;
     this.close();
+    this.#freezers = freezers.map(({ groups, version }) => new FileSet(groups[0], version));
     const cpuFolder = cpu === null ? undefined : cpuLimit(cpu)?.folder;
     const memoryFolder = memory === null ? undefined : memoryLimit(memory)?.folder;
     if (cpu !== null && cpuFolder !== undefined) this.#cpu = new FileSet(cpuFolder, cpu.version);
@@ -147,6 +157,15 @@ class FileSet {
     for (const file of this.#files.values()) file?.close();
     this.#files.clear();
   }
+}
+
+const VERSIONS = [1, 2] as const;
+
+/** What a group says counts those above it in. */
+function isFrozen(files: FileSet): boolean {
+  return files.version === 2
+    ? files.keyed('cgroup.events').get('frozen') === 1
+    : files.text('freezer.state')?.trim() === 'FROZEN';
 }
 
 /** Null when the group is gone. */

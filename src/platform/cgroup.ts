@@ -7,7 +7,7 @@ import { readProc } from './proc.ts';
  * beside ours has its group mounted for itself (`docker run --pid=container:…`, `kubectl debug --target=…`).
  */
 
-type CgroupController = 'cpu' | 'memory';
+type CgroupController = 'cpu' | 'memory' | 'freezer';
 
 /** The groups of a process for one controller. */
 export interface CgroupFolders {
@@ -19,21 +19,26 @@ export interface CgroupFolders {
   readonly groups: readonly [string, ...string[]];
 }
 
-/** A file that every group has that may limit, by version and controller; of version 2 the machine's root has none of them. */
+/** A file that every group has that may limit or freeze, by version and controller; of version 2 the machine's root has none of them. */
 const TELLING: Readonly<Record<CgroupController, readonly [string, string]>> = {
   cpu: ['cpu.cfs_quota_us', 'cpu.max'],
   memory: ['memory.limit_in_bytes', 'memory.current'],
+  // Of version 2 no controller, but in each group below the root.
+  freezer: ['freezer.state', 'cgroup.events'],
 };
 
 /**
- * Null where they cannot be seen, or there are none. `root` is put before every path: tests give a folder with captured files.
+ * Null where they cannot be seen, or there are none. `root` is put before every path: tests give a folder with captured files. `only`: of this
+ * version.
  */
 export function cgroupFolders(
   pid: number,
   controller: CgroupController,
   root = '',
+  only: 1 | 2 | null = null,
 ): CgroupFolders | null {
   for (const { version, path } of membershipsOf(pid, controller, root)) {
+    if (only !== null && version !== only) continue;
     const telling = TELLING[controller][version - 1] ?? '';
     for (const prefix of [root, `${root}/proc/${pid}/root`]) {
       const mounts = readProc(`${root}/proc/${prefix === root ? 'self' : pid}/mountinfo`) ?? '';

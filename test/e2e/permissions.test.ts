@@ -14,7 +14,8 @@ import { createInterface } from 'node:readline';
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
 import { interpreters } from '../environments.ts';
 import { canRun } from '../programs.ts';
-import { type Ended, MAIN, parseReport } from './cli.ts';
+import { startTarget } from '../targets/harness.ts';
+import { type Ended, MAIN, parseReport, startCli } from './cli.ts';
 
 /*
  * Rights really given up: another user, a capability dropped for good, a program that may not be dumped, another user namespace,
@@ -280,15 +281,58 @@ describe('namespaces', () => {
     },
   );
 
-  it('a seccomp filter such as the default one of Docker takes nothing away', async () => {
-    const python = interpreters()[0]?.path ?? 'python3';
-    const filter = join(folder, 'seccomp.py');
-    copyFileSync(join(import.meta.dirname, '..', 'targets', 'container', 'seccomp.py'), filter);
-    const pid = await sleeper();
-    const { access } = judge(pid, {}, [python, filter]);
-    expect(access.stats).toEqual({ available: true });
-    expect(access.memory.available).toBe(isRoot || yama === 0);
-  });
+  const python = interpreters()[0]?.path ?? 'python3';
+  const filter = join(import.meta.dirname, '..', 'targets', 'container', 'seccomp.py');
+  /** `trace attach` on a server that blocks, behind a command that takes something away and within the filter. */
+  const attachFiltered = async (
+    behind: readonly string[] = [],
+    env: Readonly<Record<string, string>> = {},
+  ): Promise<Ended> => {
+    const target = await startTarget('asyncio', {
+      kinds: ['sleep'],
+      durations: [150],
+      reps: 20,
+      seconds: 60,
+    });
+    onTestFinished(() => target.stop());
+    const args = ['attach', String(target.pid), '-d', '4', '--json', '--no-recording'];
+    return startCli(args, { command: [...behind, python, filter, process.execPath], env }).ended;
+  };
+
+  it.runIf(yama === 0)(
+    'an attach sees all under a seccomp filter that denies ptrace, process_vm_readv and perf, as the default one of old Docker',
+    async () => {
+      const run = await attachFiltered();
+      const report = parseReport(run);
+      const seen = report.collectors.filter(({ available }) => available).map(({ name }) => name);
+      expect(seen).toEqual(expect.arrayContaining(['process', 'event-loop', 'stacks']));
+      const block = report.findings.find(({ kind }) => kind === 'loop-blocked');
+      expect(block?.where[0]?.line, run.stderr).toBeGreaterThan(0);
+      expect(run.stderr).not.toContain('cannot read');
+    },
+  );
+
+  it.skipIf(!isRoot || !canRun('setpriv', '--version'))(
+    'an attach in a container as Docker makes one, with that filter and without CAP_SYS_PTRACE, says what to add and sees the rest (needs root)',
+    async () => {
+      const drop = ['setpriv', '--inh-caps=-sys_ptrace', '--bounding-set=-sys_ptrace'];
+      const run = await attachFiltered(drop, { KUBERNETES_SERVICE_HOST: '10.0.0.1' });
+      expect(run.code, run.stderr).toBe(0);
+      expect(run.stderr).toMatch(/cannot read memory of pid \d+ .*: EACCES/);
+      expect(run.stderr).toContain('CAP_SYS_PTRACE');
+      for (const remedy of [
+        'docker run --cap-add=SYS_PTRACE --pid=container:NAME --rm -it IMAGE trace attach PID',
+        'kubectl debug POD -it --image=IMAGE --target=CONTAINER --profile=sysadmin -- trace attach PID',
+      ])
+        expect(run.stderr).toContain(remedy);
+      const report = parseReport(run);
+      expect(report.collectors.find(({ name }) => name === 'process')?.available).toBe(true);
+      expect(report.collectors.some(({ available }) => !available)).toBe(true);
+      expect(report.metrics['process.memory.usage']?.series[0]?.last).toBeGreaterThan(0);
+      expect(report.metrics['process.cpu.time']).toBeDefined();
+      expect(report.findings).toEqual([]);
+    },
+  );
 
   it.skipIf(!canRun('unshare', ...asRoot.slice(1), '--pid', '--fork', 'true'))(
     'shows the pid that a process has in its own container (needs root or user namespaces)',

@@ -1,9 +1,10 @@
 import { execFileSync } from 'node:child_process';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { describe, expect, it, type TestContext } from 'vitest';
+import { FREEZERS } from '../cgroups.ts';
 import { interpreters } from '../environments.ts';
 import { CAPTURE, FakeSmi } from '../nvidia-smi/fake-smi.ts';
 import { freePort } from '../servers/dynamo.ts';
@@ -135,6 +136,29 @@ describe.concurrent('a wedged server, with its memory readable and with CAP_SYS_
       expect([1, 6]).toContain(code);
     }
   });
+
+  it.for(FREEZERS)(
+    'is told by an engine whose control group is frozen, as docker pause does: version %s',
+    async ([, make], { onTestFinished }) => {
+      const server = await startServer('none', onTestFinished);
+      const group = make();
+      // It cannot leave the group, and be ended, before it is thawed.
+      onTestFinished(() => {
+        group.freeze(false);
+        writeFileSync(join(dirname(group.folder), 'cgroup.procs'), String(server.engine));
+        group.remove();
+      });
+      group.admit(server.engine);
+      const views = VIEWS.slice(0, 1);
+      const [watched] = await watch(server, { views, fault: () => group.freeze(true) });
+      expect(watched?.wedge).toMatchObject({
+        mechanism: 'stopped process',
+        confidence: 'likely',
+        pid: server.engine,
+        remedy: expect.stringContaining('docker unpause') as string,
+      });
+    },
+  );
 
   it('is told by a worker that is deadlocked', async ({ onTestFinished }) => {
     const server = await startServer('deadlock', onTestFinished);

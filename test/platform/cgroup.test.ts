@@ -5,7 +5,7 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { cgroupFolders } from '../../src/platform/cgroup.ts';
 import { cpuLimitOf, memoryLimitOf } from '../../src/platform/cgroup-limits.ts';
 import { CgroupReader } from '../../src/platform/cgroup-reader.ts';
-import { canMakeCgroup, makeCgroup } from '../cgroups.ts';
+import { canMakeCgroup, FREEZERS, makeCgroup } from '../cgroups.ts';
 import { end, startShell, until } from './processes.ts';
 
 const MIB = 2 ** 20;
@@ -82,6 +82,8 @@ describe('control groups of version 2 (captured)', () => {
         atHigh: 0,
       },
       oomKills: 1,
+      frozen: false,
+      frozen: false,
     });
   });
 
@@ -103,7 +105,7 @@ describe('control groups of version 2 (captured)', () => {
       'proc/7/cgroup': '0::/user.slice\n',
       ...files('sys/fs/cgroup/user.slice', { ...V2_UNLIMITED, 'memory.events': 'oom_kill 0\n' }),
     });
-    expect(readOnce(7)).toEqual({ cpu: null, memory: null, oomKills: 0 });
+    expect(readOnce(7)).toEqual({ cpu: null, memory: null, oomKills: 0, frozen: false });
   });
 
   it('of a container beside ours are read through its own mount', () => {
@@ -128,7 +130,7 @@ describe('control groups of version 2 (captured)', () => {
       ...files('sys/fs/cgroup', V2_GROUP),
     });
     expect(cgroupFolders(7, 'cpu', root)).toBeNull();
-    expect(readOnce(7)).toEqual({ cpu: null, memory: null, oomKills: null });
+    expect(readOnce(7)).toEqual({ cpu: null, memory: null, oomKills: null, frozen: false });
   });
 
   it('are found below a mount whose path holds a space', () => {
@@ -185,6 +187,8 @@ describe('control groups of version 1 (captured)', () => {
         atHigh: null,
       },
       oomKills: 1,
+      frozen: false,
+      frozen: false,
     });
   });
 });
@@ -235,6 +239,32 @@ describe('control groups of this machine', () => {
       }
     },
   );
+
+  it.for(FREEZERS)('say that they are frozen: version %s', async ([, make]) => {
+    const group = make();
+    const started = await startShell('echo; read nothing');
+    const reader = new CgroupReader(started.pid);
+    try {
+      group.admit(started.pid);
+      expect(cgroupFolders(started.pid, 'freezer', '', group.version)?.groups[0]).toBe(
+        group.folder,
+      );
+      for (let i = 0; i < 60; i++) reader.read();
+      expect(reader.read().frozen).toBe(false);
+      group.freeze(true);
+      await until(() => reader.read().frozen);
+      expect(reader.read().frozen).toBe(true);
+      group.freeze(false);
+      await until(() => !reader.read().frozen);
+      expect(reader.read().frozen).toBe(false);
+    } finally {
+      group.freeze(false);
+      reader.close();
+      await end(started);
+      await emptied([group.folder]);
+      group.remove();
+    }
+  });
 });
 
 /** The kernel takes a process out of its group a moment after its parent was told of its end. */
