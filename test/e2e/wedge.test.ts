@@ -205,7 +205,7 @@ describe.concurrent('a server that nobody asks but trace, and whose page says no
       expect(wedge?.confidence).toBe('likely');
       expect(wedge?.mechanism).toBe(isBlind ? 'lost wake-up' : 'deadlock');
       expect(wedge?.summary).toContain('no progress for');
-      expect(wedge?.evidence[0]?.summary).toMatch(/1 small request of trace got no answer/);
+      expect(JSON.stringify(wedge)).toContain('1 small request of trace got no answer');
       if (!isBlind) expect(wedge?.pid).toBe(server.workers.at(-1));
     }
   });

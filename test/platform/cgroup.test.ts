@@ -83,7 +83,6 @@ describe('control groups of version 2 (captured)', () => {
       },
       oomKills: 1,
       frozen: false,
-      frozen: false,
     });
   });
 
@@ -187,7 +186,6 @@ describe('control groups of version 1 (captured)', () => {
         atHigh: null,
       },
       oomKills: 1,
-      frozen: false,
       frozen: false,
     });
   });
