@@ -101,7 +101,10 @@ async function watch(
   const args = [
     'attach',
     String(server.pid),
-    ...['-d', String(WATCH_S), '--no-recording', '--json'],
+    '-d',
+    String(WATCH_S),
+    '--no-recording',
+    '--json',
     ...(isProbed ? ['--probe-url', `http://127.0.0.1:${server.port}`] : []),
   ];
   const runs = views.map(({ isBlind, behind }) => {
