@@ -7,6 +7,7 @@ import { wilson } from '../../src/core/statistics.ts';
 import { theilSen } from '../../src/core/theil-sen.ts';
 import { trendOf } from '../../src/core/trend.ts';
 import { setting, table } from './measurements.ts';
+import { deadlockPower } from './power-deadlock.ts';
 
 /* How often trends are seen that are there and that are not, and how good their slopes are; written into docs/detectors.md. Seeded: the same everywhere. */
 
@@ -148,6 +149,7 @@ it('false alarms, power and slopes', () => {
     powerTable(),
     'The slope of a line that rises by 10 standard deviations: how often its 95 % interval holds it, and its error (root mean square) beside that of least squares in theory:',
     slopeTable(),
+    ...deadlockPower(RUNS),
   ].join('\n\n');
   console.log(text);
   const page = readFileSync(PAGE, 'utf8');
