@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import { existsSync } from 'node:fs';
-import { mkdir, mkdtemp, rename, rm, writeFile } from 'node:fs/promises';
+import { mkdtemp, rename, rm, writeFile } from 'node:fs/promises';
 import { homedir } from 'node:os';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
@@ -14,6 +14,7 @@ import type { Language } from '../parameters/parameters.ts';
 import { runGroup } from '../trials/process-group.ts';
 import type { TrialEnvironment } from '../trials/run-trial.ts';
 import type { Pin } from './pins.ts';
+import { makeFolder } from '../../src/platform/make-folder.ts';
 
 /** Environments with packages at given versions: made once, kept in the cache under the hash of what is in them. */
 
@@ -60,7 +61,7 @@ async function keptFolder(request: EnvironmentRequest): Promise<string> {
   const cache = environmentCache(env);
   const folder = join(cache, key);
   if (existsSync(folder)) return folder;
-  await mkdir(cache, { recursive: true });
+  makeFolder(cache);
   const making = await mkdtemp(`${folder}.`);
   try {
     await (language === 'python' ? makePython(making, request) : makeNode(making, request));

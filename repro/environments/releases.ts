@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import { mkdir, readFile, stat, writeFile } from 'node:fs/promises';
+import { readFile, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { TraceError } from '../../src/core/errors.ts';
 import { EXIT } from '../../src/core/exit-code.ts';
@@ -8,6 +8,7 @@ import type { Seconds } from '../../src/core/types.ts';
 import { runBriefly } from '../../src/platform/run-briefly.ts';
 import { environmentCache } from './environment.ts';
 import { type ReleaseRange, VERSION } from './pins.ts';
+import { makeFolder } from '../../src/platform/make-folder.ts';
 
 /** The releases of a package, as its registry tells pip or npm. */
 
@@ -43,7 +44,7 @@ export async function releasesBetween(request: ReleasesRequest): Promise<readonl
   if (missing !== null) throw noReleases(range, `the registry names no ${missing} among them`);
   if (from > to) throw noReleases(range, `${range.from} is newer than ${range.to}`);
   const releases = all.slice(from, to + 1);
-  await mkdir(cache, { recursive: true });
+  makeFolder(cache);
   await writeFile(path, JSON.stringify(releases), { mode: 0o600 });
   return releases;
 }

@@ -1,9 +1,10 @@
-import { mkdir, readdir, writeFile } from 'node:fs/promises';
+import { readdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { errorCode, TraceError, usageError } from '../../src/core/errors.ts';
 import { EXIT } from '../../src/core/exit-code.ts';
 import { printable } from '../../src/core/text.ts';
 import type { GeneratedFile } from './generate.ts';
+import { makeFolder } from '../../src/platform/make-folder.ts';
 
 /** Recordings' requests may be in it. */
 const FOLDER_MODE = 0o700;
@@ -27,7 +28,7 @@ export async function checkFolder(folder: string): Promise<void> {
 export async function writeFolder(folder: string, files: readonly GeneratedFile[]): Promise<void> {
   await checkFolder(folder);
   try {
-    await mkdir(folder, { recursive: true, mode: FOLDER_MODE });
+    makeFolder(folder, FOLDER_MODE);
     for (const { name, text, isProgram } of files)
       await writeFile(join(folder, name), text, {
         mode: isProgram ? PROGRAM_MODE : FILE_MODE,

@@ -1,7 +1,8 @@
-import { mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { readProc, readStat } from './proc.ts';
 import { hasEnded } from './proc-parse.ts';
+import { makeFolder } from './make-folder.ts';
 
 /** What is written down before a private instance of the kernel's tracing is made, beside the journals of touched processes. */
 
@@ -26,7 +27,7 @@ export function beginTracing(folder: string, pid: number): { path: string; entry
   const instance = `tracewright-${own}`;
   const entry: TracingEntry = { version: 1, instance, pid, owner, boot: bootId() };
   const path = join(folder, `tracing-${own}.json`);
-  mkdirSync(folder, { recursive: true, mode: 0o700 });
+  makeFolder(folder, 0o700);
   writeFileSync(path, `${JSON.stringify(entry)}\n`, { mode: 0o600, flag: 'wx' });
   return { path, entry };
 }

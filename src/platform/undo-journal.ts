@@ -1,6 +1,5 @@
 import {
   closeSync,
-  mkdirSync,
   openSync,
   readdirSync,
   readFileSync,
@@ -15,6 +14,7 @@ import type { ProcessTarget } from '../core/types.ts';
 import { readProc, readStat } from './proc.ts';
 import { hasEnded } from './proc-parse.ts';
 import { stateDirectory } from './state-directory.ts';
+import { makeFolder } from './make-folder.ts';
 
 /**
  * What trace is doing to a process, written down before it is done, so that somebody else can undo it: the guardian, or `trace cleanup`.
@@ -84,7 +84,7 @@ export class UndoJournal {
     folder: string,
     what: Pick<UndoEntry, 'opens' | 'portsBefore'>,
   ): UndoJournal | UndoEntry | null {
-    mkdirSync(folder, { recursive: true, mode: 0o700 });
+    makeFolder(folder, 0o700);
     const path = journalPath(folder, target);
     const entry: UndoEntry = {
       version: 1,

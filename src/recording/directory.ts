@@ -6,6 +6,7 @@ import { TraceError } from '../core/errors.ts';
 import { printable } from '../core/text.ts';
 import type { Seconds } from '../core/types.ts';
 import { stateDirectory } from '../platform/state-directory.ts';
+import { makeFolder } from '../platform/make-folder.ts';
 
 /** Where a recording goes and whose it is. */
 
@@ -82,7 +83,7 @@ export async function createRecordingDirectory(
 ): Promise<string> {
   try {
     const wanted = resolve(path);
-    const firstCreated = await mkdir(dirname(wanted), { recursive: true, mode: DIRECTORY_MODE });
+    const firstCreated = makeFolder(dirname(wanted), DIRECTORY_MODE);
     const directory = await claim(wanted, options.ifExists);
     const ignore = join(directory, '.gitignore');
     await writeFile(ignore, '*\n', { mode: FILE_MODE, flag: 'wx' });

@@ -6,7 +6,6 @@ import {
   fstatSync,
   fsyncSync,
   lstatSync,
-  mkdirSync,
   openSync,
   readdirSync,
   readFileSync,
@@ -27,6 +26,7 @@ import { withLock } from './file-lock.ts';
 import { readSession, sessionOf } from './session.ts';
 import { isWorklog, openDocument } from './shape.ts';
 import { slugOf } from './slug.ts';
+import { makeFolder } from '../platform/make-folder.ts';
 
 /** The folder in which sessions are kept, one Markdown file each: `.planning/debug`, as GSD has it. */
 
@@ -104,7 +104,7 @@ export class SessionStore {
   /** Makes a new session's file under the first free slug of `title`. */
   create(title: string, text: string, now: Date): SessionFile {
     const folder = isWorklog(text) ? (this.#worklogs ?? this.folder) : this.folder;
-    mkdirSync(folder, { recursive: true });
+    makeWritable(folder);
     const taken = new Set(this.files({ resolved: true }).map((one) => one.slug));
     for (;;) {
       const slug = slugOf(title, { taken, now });
@@ -151,7 +151,7 @@ export class SessionStore {
   move(file: SessionFile, { resolved, now }: { resolved: boolean; now: Date }): SessionFile {
     if (isWorklog(readText(file.path))) return file;
     const folder = resolved ? join(this.folder, RESOLVED) : this.folder;
-    mkdirSync(folder, { recursive: true });
+    makeWritable(folder);
     if (resolved && !lstatSync(folder).isDirectory()) throw unwritable(folder, 'a symbolic link');
     const taken = new Set(this.#filesIn(folder, { isResolved: resolved }).map((one) => one.slug));
     const slug = taken.has(file.slug) ? slugOf(file.slug, { taken, now }) : file.slug;
@@ -296,6 +296,14 @@ function isThere(path: string): boolean {
     return true;
   } catch {
     return false;
+  }
+}
+
+function makeWritable(folder: string): void {
+  try {
+    makeFolder(folder);
+  } catch (error) {
+    throw unwritable(folder, error);
   }
 }
 

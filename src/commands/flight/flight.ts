@@ -1,5 +1,5 @@
 import { constants } from 'node:fs';
-import { access, mkdir } from 'node:fs/promises';
+import { access } from 'node:fs/promises';
 import { basename, dirname, join, resolve } from 'node:path';
 import { EXIT } from '../../core/exit-code.ts';
 import { TraceError } from '../../core/errors.ts';
@@ -12,6 +12,7 @@ import { FlightRecorder } from './recorder.ts';
 import { type ExportSetup, openExport } from '../watching/run-export.ts';
 import type { RunSinks, Setup } from '../watching/run-sinks.ts';
 import type { TriggerOptions } from './trigger-options.ts';
+import { makeFolder } from '../../platform/make-folder.ts';
 
 type Screen = ExportSetup['screen'];
 type CalmSetup = Omit<Setup, 'screen'> & { readonly screen: Screen };
@@ -118,7 +119,7 @@ async function checkFolder({ recording, environment }: CalmSetup): Promise<void>
   if (path === null) return;
   const parent = dirname(resolve(environment.cwd, path));
   try {
-    await mkdir(parent, { recursive: true });
+    makeFolder(parent);
     await access(parent, constants.W_OK | constants.X_OK);
   } catch (cause) {
     throw new TraceError(

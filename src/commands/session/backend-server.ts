@@ -1,5 +1,5 @@
 import { type ChildProcess, spawn } from 'node:child_process';
-import { closeSync, fstatSync, mkdirSync, openSync, readSync } from 'node:fs';
+import { closeSync, fstatSync, openSync, readSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { monotonicNow } from '../../core/clock.ts';
@@ -10,6 +10,7 @@ import type { Bytes, Seconds } from '../../core/types.ts';
 import { askForJson, type JsonAnswer } from '../../platform/json-request.ts';
 import { endProcessGroup } from '../../platform/touch.ts';
 import { member } from './sources/imported.ts';
+import { makeFolder } from '../../platform/make-folder.ts';
 
 /** A server that is started for a session, asked once, and stopped with everything it started. */
 
@@ -121,7 +122,7 @@ export class BackendServer {
 
   #spawn(command: readonly string[], cwd: string): ChildProcess {
     const { log, env } = this.#options;
-    mkdirSync(dirname(log), { recursive: true });
+    makeFolder(dirname(log));
     const output = openSync(log, 'w', 0o600);
     const [program = '', ...args] = command;
     this.#ended = null;

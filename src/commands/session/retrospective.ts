@@ -1,9 +1,10 @@
-import { appendFileSync, mkdirSync } from 'node:fs';
+import { appendFileSync } from 'node:fs';
 import { dirname, resolve } from 'node:path';
 import { errorCode } from '../../core/errors.ts';
 import type { Session } from '../../core/session.ts';
 import { printable } from '../../core/text.ts';
 import type { CommandContext } from '../command-line/command.ts';
+import { makeFolder } from '../../platform/make-folder.ts';
 
 /** What a session taught, for the project's collection; offered where it was not asked for. */
 
@@ -23,7 +24,7 @@ export function retrospect(
   }
   const file = resolve(cwd, path);
   try {
-    mkdirSync(dirname(file), { recursive: true });
+    makeFolder(dirname(file));
     appendFileSync(file, entryOf(session));
   } catch (error) {
     stderr.write(`trace: nothing was appended to ${printable(path)}: ${errorCode(error)}\n`);

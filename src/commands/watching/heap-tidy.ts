@@ -8,7 +8,7 @@ import type { Seconds } from '../../core/types.ts';
  * heap and a collector of its own. What it costs is in docs/measurements.md, "Memory in an hour".
  */
 
-/** 1.5 to 5 MiB of garbage wait at most, at the rates measured. A collection takes the main thread 10 to 20 ms: 0.03 % of a core. */
+/** 1.5 to 5 MiB of garbage wait at most, at the rates measured. A collection of some 15 MiB took the main thread 5 ms alone on a machine, 36 to 136 on a crowded one. */
 const EVERY: Seconds = 60;
 
 /** Collects now. */
