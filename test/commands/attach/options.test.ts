@@ -20,7 +20,11 @@ describe('trace attach', () => {
       duration: 10,
       lagThreshold: 0.05,
       trigger: null,
-      server: { metrics: { url: null, find: 'known', every: 1 }, probe: null },
+      server: {
+        metrics: { url: null, find: 'known', every: 1 },
+        probe: null,
+        postgres: { url: null, log: null },
+      },
       recording: { enabled: true, path: null, parent: null, overwrite: false, raw: false },
       otlp: { enabled: false, endpoint: null, protocol: null, traceUrl: null },
       format: 'text',
