@@ -1,5 +1,5 @@
 import { join } from 'node:path';
-import { describe, expect, it } from 'vitest';
+import { beforeAll, describe, expect, it } from 'vitest';
 import { interpreters } from '../environments.ts';
 import { start } from '../platform/processes.ts';
 import { parseReport, type ReportDocument, runCli, verdicts } from './cli.ts';
@@ -81,8 +81,33 @@ describe.concurrent('a program', () => {
   });
 });
 
-describe.runIf(FULL).concurrent('within a minute a program', () => {
-  const MINUTE = { watchS: 60 };
+/** What is watched at the same time: the programs wait for most of it. */
+const MINUTE = {
+  waves: ['memory-waves', { watchS: 60, rate: 40 }],
+  even: ['memory', { watchS: 60, rate: 10 }],
+  arrays: ['arrays', { watchS: 40, rate: 30 }],
+  ring: ['ring', { watchS: 40, rate: 30 }],
+  files: ['file', { watchS: 40, rate: 12 }],
+  threads: ['thread', { watchS: 40, rate: 12 }],
+  buffers: ['buffers', { runtime: 'node', watchS: 45, rate: 80, inspect: true }],
+  python: ['file', { runtime: 'python', watchS: 60, rate: 1 }],
+  node: ['file', { runtime: 'node', watchS: 60, rate: 1 }],
+  nothing: ['nothing', { watchS: 60 }],
+} as const;
+
+describe.runIf(FULL)('within a minute a program', () => {
+  const watched = new Map<keyof typeof MINUTE, Awaited<ReturnType<typeof watch>>>();
+  beforeAll(async () => {
+    const all = Object.entries(MINUTE) as [keyof typeof MINUTE, readonly [string, Plan]][];
+    await Promise.all(
+      all.map(async ([name, [what, plan]]) => watched.set(name, await watch(what, plan))),
+    );
+  });
+  const of = (name: keyof typeof MINUTE): Awaited<ReturnType<typeof watch>> => {
+    const one = watched.get(name);
+    if (one === undefined) throw new Error(`${name} was not watched`);
+    return one;
+  };
   /** The list of the program that keeps it. */
   const HELD = {
     kind: 'memory-leak',
@@ -90,59 +115,44 @@ describe.runIf(FULL).concurrent('within a minute a program', () => {
     where: [{ function: '__main__.held' }],
   };
 
-  it('that keeps something of each request is found, when the load varies', async () => {
-    const { report } = await watch('memory-waves', { ...MINUTE, rate: 40 });
-    expect(leaks(report)).toMatchObject([HELD]);
+  it('that keeps something of each request is found, when the load varies', () => {
+    expect(leaks(of('waves').report)).toMatchObject([HELD]);
   });
 
-  it('whose memory grows evenly is found, with what holds it', async () => {
-    const { code, report } = await watch('memory', { ...MINUTE, rate: 10 });
+  it('whose memory grows evenly is found, with what holds it', () => {
+    const { code, report } = of('even');
     expect(leaks(report)).toMatchObject([HELD]);
     expect(code).toBe(1);
   });
 
-  it('that keeps what stands for memory of a library is found, with what holds it', async () => {
-    const { report } = await watch('arrays', { watchS: 40, rate: 30 });
-    expect(leaks(report)).toMatchObject([
-      { kind: 'memory-leak', mechanism: 'native-held', where: [{ function: '__main__.held' }] },
-    ]);
+  it('that keeps what stands for memory of a library is found, with what holds it', () => {
+    expect(leaks(of('arrays').report)).toMatchObject([{ ...HELD, mechanism: 'native-held' }]);
   });
 
-  it('that keeps the last hundred of them is not', async () => {
-    const { report } = await watch('ring', { watchS: 40, rate: 30 });
-    expect(leaks(report)).toEqual([]);
+  it('that keeps the last hundred of them is not', () => {
+    expect(leaks(of('ring').report)).toEqual([]);
   });
 
-  it('that leaves files open, or threads waiting, is found with who holds them', async () => {
-    for (const { what, kind } of await Promise.all(
-      ['file', 'thread'].map(async (what) => {
-        const { report } = await watch(what, { watchS: 40, rate: 12 });
-        const [leak] = leaks(report);
-        expect(leak?.where.map((place) => place.function)).toContain('__main__.held');
-        return { what, kind: leak?.kind };
-      }),
-    ))
-      expect(kind).toBe(what === 'file' ? 'fd-leak' : 'thread-leak');
+  it.each([
+    ['files', 'fd-leak'],
+    ['threads', 'thread-leak'],
+  ] as const)('that keeps %s is found, with who holds them', (name, kind) => {
+    const [leak] = leaks(of(name).report);
+    expect(leak?.kind).toBe(kind);
+    expect(leak?.where.map((place) => place.function)).toContain('__main__.held');
   });
 
-  it('on node that keeps buffers is found, with who makes them', async () => {
-    const plan = { runtime: 'node', watchS: 45, rate: 80, inspect: true } as const;
-    const { report } = await watch('buffers', plan);
-    const [leak] = leaks(report);
+  it('on node that keeps buffers is found, with who makes them', () => {
+    const [leak] = leaks(of('buffers').report);
     expect(leak).toMatchObject({ kind: 'memory-leak', mechanism: 'v8-external' });
     expect(leak?.where[0]?.function).toBe('keepBuffer');
   });
 
-  it.each(['python', 'node'] as const)(
-    'on %s that loses one file a second is found',
-    async (runtime) => {
-      const { report } = await watch('file', { runtime, ...MINUTE, rate: 1 });
-      expect(leaks(report)).toMatchObject([{ kind: 'fd-leak', mechanism: 'file' }]);
-    },
-  );
+  it.each(['python', 'node'] as const)('on %s that loses one file a second is found', (runtime) => {
+    expect(leaks(of(runtime).report)).toMatchObject([{ kind: 'fd-leak', mechanism: 'file' }]);
+  });
 
-  it('that closes what it opens is not', async () => {
-    const { report } = await watch('nothing', MINUTE);
-    expect(report.findings).toEqual([]);
+  it('that closes what it opens is not', () => {
+    expect(of('nothing').report.findings).toEqual([]);
   });
 });

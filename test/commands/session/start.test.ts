@@ -264,7 +264,7 @@ describe('at a terminal', () => {
   it('bare, is a usage error when nothing is said', async () => {
     expect((await start([], { typed: [] })).code).toBe(2);
     // The third source is what an editor is left with: nothing.
-    const env = { PATH: process.env['PATH'], EDITOR: 'true' };
+    const env = { PATH: process.env['PATH'] ?? '', EDITOR: 'true' };
     expect((await start([], { typed: ['', ''], env })).code).toBe(2);
   });
 });
