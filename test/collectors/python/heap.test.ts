@@ -89,7 +89,8 @@ describe.each(interpreters())('the heap of CPython $version', ({ path }) => {
         file: PROGRAM,
       },
     });
-    expect(codes['dict']).toBeNull();
+    // Where more of them grew at all.
+    expect(codes['dict'] ?? null).toBeNull();
     const [first] = growth.containers;
     expect(growth.verdict).toBe('container');
     // The records with their payloads of 600 bytes, or the bytes that one array has grown by.
