@@ -100,7 +100,7 @@ async function callAll(caller, attempts, concurrency = CONCURRENCY) {
   const work = async () => {
     for (const attempt of waiting) {
       // Others have their turn where this one never waits.
-      await null;
+      await Promise.resolve();
       // region: head-of-line
       attempt.began = performance.now();
       // endregion
