@@ -44,7 +44,8 @@ export function renderDiagnosis(session: Session, surface: Surface): string {
     if (isOfFix && isOfCauseAlone) continue;
     page.gap();
     page.row(style.bold(title));
-    page.paragraph(outside(diagnosis[key] ?? '', LIMIT), { first: AT, rest: AT });
+    for (const line of linesOf(diagnosis[key] ?? ''))
+      page.paragraph(outside(line, LIMIT), { first: AT, rest: AT });
     if (key === 'root_cause')
       for (const place of decodeList(diagnosis['places'] ?? ''))
         page.verbatim(`  ${outside(place, 400)}`);
@@ -64,6 +65,14 @@ export function renderDiagnosis(session: Session, surface: Surface): string {
   return page.toString();
 }
 
+/** Each line of a text that somebody wrote, without empty ones. */
+function linesOf(text: string): readonly string[] {
+  return text
+    .slice(0, LIMIT)
+    .split('\n')
+    .filter((line) => line.trim() !== '');
+}
+
 /** The compact block that closes a session. */
 export function renderClosing(
   session: Session,
@@ -72,7 +81,10 @@ export function renderClosing(
   const page = new Page(surface);
   page.row(page.style.bold(`DEBUG SESSION ${outcome}`));
   const field = (label: string, text: string): void =>
-    page.field(label, outside(text, LIMIT) || '-', { at: 0, labelWidth: LABEL_WIDTH });
+    page.field(label, outside(linesOf(text).join(' '), LIMIT) || '-', {
+      at: 0,
+      labelWidth: LABEL_WIDTH,
+    });
   const { hypotheses, attempts, resolution, tdd } = session;
   field('Session:', session.slug);
   field('Root cause:', resolution['root_cause'] ?? '');
