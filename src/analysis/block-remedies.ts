@@ -10,6 +10,7 @@ const REMEDIES: Readonly<Record<string, string>> = {
   dns: 'Resolve names with loop.getaddrinfo, or keep the answers: the system resolver waits for the name server.',
   lock: 'See which thread holds the lock; do not wait for it on the loop.',
   gil: 'Have that thread do its work in a process of its own, or in small parts: no other thread runs Python meanwhile.',
+  import: 'Import it before the loop runs: at the top of the file, or once at start-up.',
   gc: 'Collect less: gc.freeze() after start-up, a higher gc.set_threshold, fewer objects that live long.',
 };
 const OTHER_REMEDY =

@@ -18,6 +18,7 @@ import { numberAttribute, textAttribute, weightedStacks } from './attributes.ts'
 import { remedyFor } from './block-remedies.ts';
 import { type Holder, holderOf, threadText } from './gil-holder.ts';
 import { type Cost, growingCost } from './growing-cost.ts';
+import { IMPORT, IMPORT_WITHIN, isImport } from './import-blocks.ts';
 import { starvationOf } from './throttling.ts';
 
 /**
@@ -52,6 +53,8 @@ interface Block {
   readonly stacks: readonly WeightedStack[];
   readonly places: readonly RankedPlace[];
   readonly holder: Holder | null;
+  /** Why the loop stood still, as the span says, or as its stacks do. */
+  readonly mechanism: string | null;
 }
 
 export const loopBlocked: Detector = {
@@ -129,16 +132,17 @@ function readBlock(view: RecordingView, span: Span): Block {
     stacks,
     places: rankPlaces(stacks),
     holder: holder === null ? null : { thread: holder.thread, waiting: own },
+    mechanism: holder === null && isImport(stacks) ? IMPORT : textOf(span, ATTR.mechanism),
   };
 }
 
 function groupByPlace(blocks: readonly Block[]): readonly (readonly [Block, ...Block[]])[] {
   return groupBy(blocks, (block) => {
     const frame = block.places[0]?.frame;
-    const mechanism = textOf(block.span, ATTR.mechanism) ?? '';
-    // The collector runs wherever the program happens to be.
-    if (mechanism === COLLECTOR)
-      return `${pidOf(block)}\n${textOf(block.span, ATTR.threadId) ?? ''}\n`;
+    const mechanism = block.mechanism ?? '';
+    // The collector runs wherever the program happens to be; an import goes through many modules.
+    if (mechanism === COLLECTOR || mechanism === IMPORT)
+      return `${pidOf(block)}\n${textOf(block.span, ATTR.threadId) ?? ''}\n${mechanism}`;
     const place = `${frame === undefined ? mechanism : frameName(frame)}\n${block.holder?.thread ?? ''}`;
     return `${pidOf(block)}\n${textOf(block.span, ATTR.threadId) ?? ''}\n${place}`;
   });
@@ -174,12 +178,18 @@ function blockedFinding(
     group.some((block) => ownTime(block) >= CRITICAL_BLOCK) ||
     own / runLength(view) >= CRITICAL_SHARE;
   const waited = sum(group.map((block) => numberOf(block.span, ATTR.runQueueWait) ?? 0));
-  const where = rankPlaces(group.flatMap((block) => block.stacks)).map((place) =>
-    toPlace(place, worst),
-  );
-  const severity: Severity = isCritical ? 'critical' : 'warning';
   const growing = growingCost(costsOf(group));
-  const seen = commonest(group.map((block) => textOf(block.span, ATTR.mechanism)));
+  const seen = commonest(group.map((block) => block.mechanism));
+  const ranked = rankPlaces(group.flatMap((block) => block.stacks));
+  // Who imports is to blame, and not what is imported.
+  const blamed = seen === IMPORT ? ranked.toSorted((a, b) => isBody(a) - isBody(b)) : ranked;
+  const where = blamed.map((place) => toPlace(place, worst));
+  const spans = spansOf(group);
+  const isOnce =
+    seen === IMPORT &&
+    Math.max(...spans.map(({ to }) => to)) - Math.min(...spans.map(({ from }) => from)) <=
+      IMPORT_WITHIN;
+  const severity: Severity = isCritical ? 'critical' : isOnce ? 'note' : 'warning';
   const mechanism = growing === null ? seen : 'quadratic work';
   const place = where[0];
   return {
@@ -295,10 +305,15 @@ function stackEvidence(
   ];
 }
 
+/** 1 for the body of a module. */
+const isBody = ({ frame }: RankedPlace): number => Number(frame.function === '<module>');
+
 function causeText({ holder }: Block, mechanism: string | null, place: Place | undefined): string {
   const where = place === undefined ? '' : `while in ${place.function}`;
   if (holder !== null)
     return `: ${threadText(holder)} had the GIL${where === '' ? '' : `, ${where}`}`;
+  if (mechanism === IMPORT)
+    return ` while modules were imported${place === undefined ? '' : `, in ${place.function}`}`;
   if (mechanism === COLLECTOR)
     return ` while garbage was collected${place === undefined ? '' : `, most in ${place.function}`}`;
   return where === '' ? '' : ` ${where}`;

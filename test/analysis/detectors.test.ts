@@ -119,6 +119,61 @@ describe('loop-blocked', () => {
     expect(found[0]?.summary).toContain('3 stretches while garbage was collected');
   });
 
+  describe('in an import on the loop', () => {
+    const LIB = '/usr/lib/python3.11';
+    const importing = (id: string, module: string, loop = `_run@${LIB}/asyncio/events.py`) =>
+      stack(
+        id,
+        `<module>@/srv/venv/lib/python3.11/site-packages/${module}.py`,
+        '_find_and_load@<frozen importlib._bootstrap>',
+        'answer',
+        loop,
+      );
+    const within = (at: number, duration: number, id: string): Observation =>
+      block(at, duration, {
+        [ATTR.mechanism]: 'file-io',
+        [ATTR.stackShares]: [`${id}=${duration}`],
+      });
+    const of = (...observations: readonly Observation[]) =>
+      findingsOf(observations).filter(({ kind }) => kind === 'loop-blocked');
+
+    it('is one note for all modules: it does not come again', () => {
+      const found = of(
+        importing('a', 'client'),
+        importing('b', 'tracing'),
+        within(1, 0.06, 'a'),
+        within(1.5, 0.2, 'b'),
+      );
+      expect(found).toMatchObject([
+        { mechanism: 'import', severity: 'note', measure: { count: 2 } },
+      ]);
+      expect(found[0]?.summary).toContain('2 stretches while modules were imported, in answer');
+      expect(found[0]?.remedy).toContain('before the loop runs');
+    });
+
+    it('is critical where it lasts, and a warning where it comes again', () => {
+      expect(of(importing('a', 'torch'), within(1, 1.4, 'a'))).toMatchObject([
+        { mechanism: 'import', severity: 'critical' },
+      ]);
+      expect(
+        of(importing('a', 'absent'), within(1, 0.06, 'a'), within(14, 0.06, 'a')),
+      ).toMatchObject([{ mechanism: 'import', severity: 'warning' }]);
+    });
+
+    it('is none where the whole program runs within an import', () => {
+      const program = stack(
+        's1',
+        'sleep_badly',
+        `_run@${LIB}/asyncio/events.py`,
+        '<module>',
+        '_find_and_load@<frozen importlib._bootstrap>',
+      );
+      expect(of(program, block(1, 0.06))).toMatchObject([
+        { mechanism: 'sleep', severity: 'warning' },
+      ]);
+    });
+  });
+
   it('groups blocks by place and gives count, total, worst and share', () => {
     const [finding, ...others] = findingsOf([
       stack('s1', 'sleep_badly', 'handler'),
