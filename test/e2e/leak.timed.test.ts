@@ -1,5 +1,5 @@
 import { join } from 'node:path';
-import { beforeAll, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { interpreters } from '../environments.ts';
 import { start } from '../platform/processes.ts';
 import { parseReport, type ReportDocument, runCli, verdicts } from './cli.ts';
@@ -97,11 +97,12 @@ const MINUTE = {
 
 describe.runIf(FULL)('within a minute a program', () => {
   const watched = new Map<keyof typeof MINUTE, Awaited<ReturnType<typeof watch>>>();
-  beforeAll(async () => {
+  it('is watched beside the others', async () => {
     const all = Object.entries(MINUTE) as [keyof typeof MINUTE, readonly [string, Plan]][];
     await Promise.all(
       all.map(async ([name, [what, plan]]) => watched.set(name, await watch(what, plan))),
     );
+    expect(watched.size).toBe(all.length);
   });
   const of = (name: keyof typeof MINUTE): Awaited<ReturnType<typeof watch>> => {
     const one = watched.get(name);
