@@ -18,6 +18,7 @@ import type {
   Seconds,
 } from '../../src/core/types.ts';
 import { type CdpConnection, CdpError } from '../../src/platform/cdp.ts';
+import { descriptorsBySize } from '../../src/platform/descriptor-count.ts';
 import { HeapSampling, lookPause } from './heap-sampling.ts';
 import { mergeOpeners, type Opener, openersIn, withInlined } from './heap-stacks.ts';
 import { anonymousMemory, type NodeProfiler, PAUSE_BUDGET } from './profiler.ts';
@@ -133,7 +134,7 @@ class Growth {
 
 function descriptorsOf(pid: number): number {
   try {
-    return readdirSync(`/proc/${pid}/fd`).length;
+    return descriptorsBySize(pid) ?? readdirSync(`/proc/${pid}/fd`).length;
   } catch {
     return 0;
   }

@@ -1,3 +1,4 @@
+import type { ThreadTimes } from '../../src/core/thread-times.ts';
 import type { Seconds } from '../../src/core/types.ts';
 
 /*
@@ -6,19 +7,6 @@ import type { Seconds } from '../../src/core/types.ts';
  */
 
 export type SchedulerState = 'running' | 'waiting' | 'asleep' | 'held';
-
-/** One thread's times over a run, by state. `held`: asleep and not to be woken by a signal (D), most often waiting for a disk. */
-export interface ThreadTimes {
-  readonly tid: number;
-  readonly name: string;
-  readonly running: Seconds;
-  readonly waiting: Seconds;
-  readonly asleep: Seconds;
-  readonly held: Seconds;
-  /** How often it was put on a core. */
-  readonly switches: number;
-  readonly longestWait: Seconds;
-}
 
 /** A thread in one state from one moment of CLOCK_MONOTONIC to another. */
 export interface SchedulerSpan {

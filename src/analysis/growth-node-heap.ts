@@ -1,6 +1,6 @@
 import { readNodeHeapSnapshot } from '../core/node-heap-snapshot.ts';
 import type { HeapSite, NodeHeapLook } from '../core/node-heap.ts';
-import { frameOrigin, rankPlaces } from '../core/place.ts';
+import { frameOrigin, placeAt, rankPlaces } from '../core/place.ts';
 import { ATTR, METRIC, SNAPSHOT } from '../core/semconv.ts';
 import { printable } from '../core/text.ts';
 import { theilSen } from '../core/theil-sen.ts';
@@ -247,7 +247,7 @@ function placesOf(sites: readonly Pick<HeapSite, 'frames' | 'bytes'>[]): readonl
   const ranked = rankPlaces(stacks, PLACES);
   const [first] = ranked;
   if (first !== undefined && first.origin.kind !== 'standard-library')
-    return ranked.map(({ frame, share }) => placeOf(frame, share));
+    return ranked.map(({ frame, share }) => placeAt(frame, share));
   const most = new Map<string, { bytes: Bytes; frames: readonly Frame[] }>();
   for (const { frames, bytes } of sites) {
     const from = frames.findIndex(({ file }) => frameOrigin(file).kind !== 'standard-library');
@@ -266,18 +266,7 @@ function placesOf(sites: readonly Pick<HeapSite, 'frames' | 'bytes'>[]): readonl
   return top.frames
     .filter(({ file }) => frameOrigin(file).kind !== 'standard-library')
     .slice(0, PLACES)
-    .map((frame) => placeOf(frame, top.bytes / all));
-}
-
-function placeOf(frame: Frame, share: Ratio): Place {
-  return {
-    function: printable(frame.function, TEXT_LIMIT),
-    file: printable(frame.file, 1024),
-    line: frame.line,
-    module: frameOrigin(frame.file).module,
-    thread: null,
-    share,
-  };
+    .map((frame) => placeAt(frame, top.bytes / all));
 }
 
 const sumOf = (sites: readonly Pick<HeapSite, 'bytes'>[]): Bytes =>

@@ -1,10 +1,10 @@
 import { heapGrowth } from '../core/heap-growth.ts';
 import type { HeapLook } from '../core/heap-look.ts';
 import { toThreadStacks } from '../core/otlp-records.ts';
-import { frameOrigin, rankPlaces } from '../core/place.ts';
+import { frameOrigin, placeAt, rankPlaces } from '../core/place.ts';
 import { SNAPSHOT } from '../core/semconv.ts';
 import { printable } from '../core/text.ts';
-import type { Evidence, Frame, Place, Ratio, RecordingView } from '../core/types.ts';
+import type { Evidence, Place, Ratio, RecordingView } from '../core/types.ts';
 import { looksByProcess, placeOf } from './growth-heap.ts';
 import type { Growth } from './growth-finding.ts';
 
@@ -118,15 +118,4 @@ export function newThreadPlaces(view: RecordingView): readonly Place[] {
     .filter(({ tid, frames }) => !known.has(tid) && frames.length > 0)
     .map(({ frames }) => ({ frames, weight: 1 }));
   return rankPlaces(stacks, PLACES).map(({ frame, share }) => placeAt(frame, share));
-}
-
-function placeAt(frame: Frame, share: Ratio): Place {
-  return {
-    function: printable(frame.function, TEXT_LIMIT),
-    file: printable(frame.file, 1024),
-    line: frame.line,
-    module: frameOrigin(frame.file).module,
-    thread: null,
-    share,
-  };
 }

@@ -10,7 +10,7 @@ import {
 } from './growth-finding.ts';
 import { sumOf } from './growth-by-work.ts';
 import { openedBy } from './growth-node-heap.ts';
-import { holderOf, newThreadPlaces } from './growth-number.ts';
+import { holderOf, newThreadPlaces, type NumberHolder } from './growth-number.ts';
 import {
   BY_KIND,
   BY_PEER,
@@ -118,7 +118,9 @@ function idleFinding(
   state: Owner,
 ): Omit<Finding, 'id'> | null {
   const peer = whosePeer(view, state, state.name === SOCKET ? null : state);
-  if (peer === '' || holderOf(view, growth) === null || !isWorkLevel(view)) return null;
+  if (peer === '') return null;
+  const holder = holderOf(view, growth);
+  if (holder === null || !isWorkLevel(view)) return null;
   const finding = leakFinding(view, growth, {
     code: 'TRC113',
     kind: 'socket-leak',
@@ -128,7 +130,7 @@ function idleFinding(
     remedy:
       'Use one client for all requests, or close each when it is done with (`with`, `async with`, close()).',
   });
-  return withHolder(view, growth, finding);
+  return withHolder(finding, holder);
 }
 
 /** Whether the program computes in the last third of the run about as much as in the first. */
@@ -160,16 +162,14 @@ function stateFinding(view: RecordingView, growth: Growth, state: Owner): Omit<F
     remedy:
       'Close connections when the peer does: a response that is not read to its end, or a client without `with` or close().',
   });
-  return withHolder(view, growth, finding);
+  return withHolder(finding, holderOf(view, growth));
 }
 
 /** The finding with what holds them, where objects were looked at. */
 function withHolder(
-  view: RecordingView,
-  growth: Growth,
   finding: Omit<Finding, 'id'>,
+  holder: NumberHolder | null,
 ): Omit<Finding, 'id'> {
-  const holder = holderOf(view, growth);
   if (holder === null) return finding;
   const { where, evidence } = finding;
   const [first, ...others] = evidence;
@@ -186,7 +186,7 @@ const OPENS_IN = /^node:(?:internal\/)?(?:fs|net|dgram|child_process|http|tls)(?
 function kindFinding(view: RecordingView, growth: Growth, kind: Owner): Omit<Finding, 'id'> {
   const where = openedBy(view, ({ file }) => OPENS_IN.test(file));
   const finding = kindLeak(view, growth, kind);
-  return where.length > 0 ? { ...finding, where } : withHolder(view, growth, finding);
+  return where.length > 0 ? { ...finding, where } : withHolder(finding, holderOf(view, growth));
 }
 
 function kindLeak(view: RecordingView, growth: Growth, kind: Owner): Omit<Finding, 'id'> {
@@ -243,5 +243,5 @@ function threadFinding(
     owner,
     remedy: 'Use one pool of bounded size, and shut executors down that are made for one task.',
   });
-  return withHolder(view, growth, { ...finding, where: newThreadPlaces(view) });
+  return withHolder({ ...finding, where: newThreadPlaces(view) }, holderOf(view, growth));
 }

@@ -1,4 +1,5 @@
-import type { Frame, Ratio } from './types.ts';
+import { printable } from './text.ts';
+import type { Frame, Place, Ratio } from './types.ts';
 
 /**
  * Which frame to blame: from stacks with weights to one place in the program. The text of frames is the target's and only compared
@@ -45,6 +46,22 @@ function classify(file: string): Origin {
   let module: string | null = null;
   for (const match of file.matchAll(NODE_PACKAGE)) module = match[1] ?? null;
   return module === null ? APPLICATION : { kind: 'package', module };
+}
+
+/** Of names and files, which are the target's. */
+const NAME_LIMIT = 200;
+const FILE_LIMIT = 1024;
+
+/** A frame as the place of a finding, of no thread in particular; its text made printable and bounded. */
+export function placeAt(frame: Frame, share: Ratio): Place {
+  return {
+    function: printable(frame.function, NAME_LIMIT),
+    file: printable(frame.file, FILE_LIMIT),
+    line: frame.line,
+    module: frameOrigin(frame.file).module,
+    thread: null,
+    share,
+  };
 }
 
 /** A stack (innermost frame first) and the time or number of samples it stands for. */

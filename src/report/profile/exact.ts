@@ -1,3 +1,4 @@
+import type { ThreadTimes } from '../../core/thread-times.ts';
 import type { Seconds } from '../../core/types.ts';
 import { formatCount, formatSeconds } from '../format.ts';
 import { clipStart, displayWidth, outside, pad } from '../layout.ts';
@@ -5,17 +6,8 @@ import type { Page } from '../page.ts';
 
 /** What `--exact` adds to a profile: each thread's times by the kernel's own events, and where in the code they were spent. */
 
-export interface ExactThread {
+export interface ExactThread extends ThreadTimes {
   readonly pid: number;
-  readonly tid: number;
-  readonly name: string;
-  /** On a core; ready for one; asleep; asleep and not to be woken by a signal. */
-  readonly running: Seconds;
-  readonly waiting: Seconds;
-  readonly asleep: Seconds;
-  readonly held: Seconds;
-  readonly switches: number;
-  readonly longestWait: Seconds;
 }
 
 /** A place in the code with the times of the stacks that had it innermost of the program's own. */
