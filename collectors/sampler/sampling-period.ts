@@ -2,14 +2,18 @@ import type { Ratio, Seconds } from '../../src/core/types.ts';
 
 /** How often loops are sampled, and what can be missed in between. */
 
-/** The longest pause between samples: four in the shortest block of the default threshold. */
+/** The longest pause between samples up to the default threshold: four in its shortest block. */
 const PERIOD_LIMIT: Seconds = 0.012;
+/** And at all: whoever asks for blocks of 200 ms and more pays a quarter of the wake-ups; above, a second would be too few samples for its figures. */
+const SPARSE_PERIOD_LIMIT: Seconds = 0.05;
+/** Above this the pause grows with the threshold: the default one, written as its reader has it. */
+const SPARSE_FROM: Seconds = 0.05;
 /** Between samples while a turn is being followed: its end is known to 2 ms. */
 export const FOLLOW_PERIOD: Seconds = 0.002;
 
-/** Pause between two samples while nothing lasts: a quarter of the threshold, at most 12 ms. */
+/** Pause between two samples while nothing lasts: a quarter of the threshold, at most 12 ms, and 50 ms where only longer blocks than by default are asked for. */
 export function samplingPeriod(threshold: Seconds): Seconds {
-  return Math.min(threshold / 4, PERIOD_LIMIT);
+  return Math.min(threshold / 4, threshold > SPARSE_FROM ? SPARSE_PERIOD_LIMIT : PERIOD_LIMIT);
 }
 
 /** A turn is reported when it may have reached the threshold and its middle estimate is at least this share of it. */

@@ -7,6 +7,18 @@ import {
 
 const THRESHOLD = 0.05;
 
+describe('the pause between samples', () => {
+  it.each([
+    [0.02, 0.005],
+    [0.05, 0.012],
+    [0.06, 0.015],
+    [0.2, 0.05],
+    [10, 0.05],
+  ])('for a threshold of %d s is %d s', (threshold, period) => {
+    expect(samplingPeriod(threshold)).toBeCloseTo(period, 9);
+  });
+});
+
 describe('the shortest block that cannot be missed', () => {
   it('is the threshold at the usual period', () => {
     expect(surelySeen(THRESHOLD, samplingPeriod(THRESHOLD))).toBeCloseTo(0.052, 3);
