@@ -1,8 +1,8 @@
-import { mkdtempSync } from 'node:fs';
+import { mkdtempSync, readFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
-import type { Seconds } from '../../src/core/types.ts';
+import type { Finding, Seconds } from '../../src/core/types.ts';
 import type { Recipe } from '../bugbench/cases.ts';
 import { environmentOf } from '../bugbench/environments.ts';
 import { parseReport, runCli } from '../e2e/cli.ts';
@@ -15,8 +15,6 @@ const FOLDER = join(import.meta.dirname, 'programs');
 const READY_TIMEOUT_MS = 90_000;
 /** Of a program beyond the watch. */
 const SLACK: Seconds = 20;
-/** llama.cpp's server is told to end after two minutes and a half. */
-const LLAMA_LONGEST: Seconds = 120;
 
 export const LOADS = ['idle', 'loaded'] as const;
 export type Load = (typeof LOADS)[number];
@@ -74,6 +72,10 @@ export interface Watched {
   readonly planted: boolean | null;
   /** Every other finding above `note`, in words. */
   readonly wrong: readonly string[];
+  /** The same, whole. */
+  readonly wrongFindings: readonly Finding[];
+  /** How much of the time something that could run waited for a core, 0 to 1, by the kernel; null where it does not say. */
+  readonly cpuPressure: number | null;
 }
 
 interface Started {
@@ -87,7 +89,7 @@ export async function watchProgram(
   load: Load,
   times: { readonly watchS: Seconds; readonly plantEvery: Seconds },
 ): Promise<Watched> {
-  const watchS = program.recipe === null ? Math.min(times.watchS, LLAMA_LONGEST) : times.watchS;
+  const { watchS } = times;
   const started =
     program.recipe === null
       ? await startLlamaWith(load, watchS)
@@ -95,7 +97,9 @@ export async function watchProgram(
   try {
     const inspect = program.recipe?.kind === 'node' ? ['--inspect'] : [];
     const args = ['attach', String(started.pid), '-d', String(watchS), '--json', '--no-recording'];
+    const before = cpuPressureTotal();
     const run = await runCli([...args, ...inspect], { limitS: watchS + 120 });
+    const after = cpuPressureTotal();
     const verdicts = parseReport(run).findings.filter(({ severity }) => severity !== 'note');
     const most = watchS / times.plantEvery + 1;
     // Where a busy machine let nobody read stacks, as many blocks as were planted, of nobody, are those.
@@ -103,22 +107,32 @@ export async function watchProgram(
       kind === 'loop-blocked' &&
       (where.some((place) => /planted_?block/i.test(place.function)) ||
         (where.length === 0 && (measure['count'] ?? 0) <= most));
+    const wrongFindings = verdicts.filter((finding) => !isPlanted(finding));
     return {
       name: program.name,
       load,
       watchS,
       planted: program.plants ? verdicts.some(isPlanted) : null,
-      wrong: verdicts
-        .filter((finding) => !isPlanted(finding))
-        .map(({ code, kind, summary }) => `${code} ${kind}: ${summary}`),
+      wrong: wrongFindings.map(({ code, kind, summary }) => `${code} ${kind}: ${summary}`),
+      wrongFindings,
+      cpuPressure: before === null || after === null ? null : (after - before) / 1e6 / watchS,
     };
   } finally {
     await started.stop();
   }
 }
 
+/** Microseconds in which something waited for a core, since boot; null on a kernel that does not count them. */
+function cpuPressureTotal(): number | null {
+  try {
+    return Number(/^some .*total=(\d+)/.exec(readFileSync('/proc/pressure/cpu', 'utf8'))?.[1]);
+  } catch {
+    return null;
+  }
+}
+
 async function startLlamaWith(load: Load, seconds: Seconds): Promise<Started> {
-  const server = await startLlama();
+  const server = await startLlama(0, seconds + 120);
   const clients =
     load === 'loaded' ? await startCompletions(server.port, { clients: 4, seconds }) : undefined;
   const stop = async (): Promise<void> => {

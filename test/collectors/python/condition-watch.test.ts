@@ -23,7 +23,7 @@ const watch = (python: string, mode: string, turns: number): ReturnType<typeof f
     turns,
   );
 
-describe.each(interpreters())('tasks that wait for a condition, Python $version', ({ path }) => {
+describe.concurrent.each(interpreters())('tasks that wait for a condition, Python $version', ({ path }) => {
   it('are told when what they wait for is there and nobody woke them', async () => {
     const findings = await watch(path, 'lost', MOST_TURNS);
     expect(findings).toHaveLength(1);

@@ -25,7 +25,7 @@ const watch = (python: string, mode: string, turns: number): ReturnType<typeof f
     turns,
   );
 
-describe.each(interpreters())('tasks that want connections, Python $version', ({ path }) => {
+describe.concurrent.each(interpreters())('tasks that want connections, Python $version', ({ path }) => {
   it('are told when all connections are lost, with the pool and what it holds', async () => {
     const findings = await watch(path, 'lost', MOST_TURNS);
     expect(findings).toHaveLength(1);
