@@ -75,6 +75,41 @@ const PROGRAMS = [
   ].map((name) => `test/e2e/${name}.test.ts`),
 ];
 
+/**
+ * They watch for tens of seconds and judge what grows, what stands still and what is said, not milliseconds: two files at a time, with cores
+ * to spare for most of it.
+ */
+const WATCHES = [
+  'test/e2e/leak.timed.test.ts',
+  'test/e2e/clocks.test.ts',
+  ...[
+    'bugbench',
+    'healthy-programs',
+    'heap',
+    'jaeger',
+    'long-run',
+    'real-servers',
+    'server-metrics',
+    'server-metrics-servers',
+    'tasks',
+    'wedge',
+  ].map((name) => `test/e2e/${name}.test.ts`),
+];
+
+/** They install servers of 300 MB on first use: a section of their own in .ci/run asks for them. */
+const SERVERS = [
+  ...(process.env['TRACEWRIGHT_SERVERS'] === '1'
+    ? []
+    : [
+        'test/e2e/real-servers.test.ts',
+        'test/e2e/load-servers.test.ts',
+        'test/e2e/server-metrics-servers.test.ts',
+      ]),
+  ...(process.env['TRACEWRIGHT_JAEGER'] === '1'
+    ? []
+    : ['test/e2e/jaeger.test.ts', 'test/e2e/load-jaeger.test.ts']),
+];
+
 const ON_DIST = {
   globalSetup: ['test/python-setup.ts', 'test/global-setup.ts'],
   // Within a file that says it may: light targets side by side.
@@ -84,8 +119,9 @@ const ON_DIST = {
 };
 
 /**
- * Three projects: what runs on the sources ("unit"), then what spawns the CLI as a person would ("programs"), and last, one at a time, what
- * measures time or lets a target run on a core of its own ("timed"). Only the first needs no dist/, which is built once.
+ * Four projects: what runs on the sources ("unit"), then what spawns the CLI as a person would ("programs"), what mostly waits while trace
+ * watches ("watches"), and last, one at a time, what measures time or lets a target run on a core of its own ("timed"). Only the first needs
+ * no dist/, which is built once.
  */
 export default defineConfig({
   test: {
@@ -120,29 +156,31 @@ export default defineConfig({
         extends: true,
         test: {
           ...ON_DIST,
+          name: 'watches',
+          include: WATCHES,
+          exclude: [...LONG, ...SERVERS],
+          maxWorkers: 2,
+          sequence: { groupOrder: 3 },
+        },
+      },
+      {
+        extends: true,
+        test: {
+          ...ON_DIST,
           name: 'timed',
           include: ['test/e2e/**/*.test.ts', 'test/**/*.timed.test.ts'],
-          // They install servers of 300 MB on first use: a section of their own in .ci/run asks for them.
           exclude: [
             ...PROGRAMS,
+            ...WATCHES,
             ...RELEASES,
             ...LONG,
-            ...(process.env['TRACEWRIGHT_SERVERS'] === '1'
-              ? []
-              : [
-                  'test/e2e/real-servers.test.ts',
-                  'test/e2e/load-servers.test.ts',
-                  'test/e2e/server-metrics-servers.test.ts',
-                ]),
-            ...(process.env['TRACEWRIGHT_JAEGER'] === '1'
-              ? []
-              : ['test/e2e/jaeger.test.ts', 'test/e2e/load-jaeger.test.ts']),
+            ...SERVERS,
             // `npm run test:vllm` alone: 6 GB.
             ...(process.env['TRACEWRIGHT_VLLM'] === '1' ? [] : ['test/e2e/load-vllm.test.ts']),
           ],
           fileParallelism: false,
           maxWorkers: 1,
-          sequence: { groupOrder: 3 },
+          sequence: { groupOrder: 4 },
         },
       },
     ],
