@@ -2,10 +2,10 @@ import { mkdtempSync, readFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
-import type { Finding, Seconds } from '../../src/core/types.ts';
+import type { Seconds } from '../../src/core/types.ts';
 import type { Recipe } from '../bugbench/cases.ts';
 import { environmentOf } from '../bugbench/environments.ts';
-import { parseReport, runCli } from '../e2e/cli.ts';
+import { parseReport, type ReportDocument, runCli } from '../e2e/cli.ts';
 import { startGroup } from '../process-group.ts';
 import { startCompletions, startLlama } from '../servers/servers.ts';
 
@@ -73,7 +73,7 @@ export interface Watched {
   /** Every other finding above `note`, in words. */
   readonly wrong: readonly string[];
   /** The same, whole. */
-  readonly wrongFindings: readonly Finding[];
+  readonly wrongFindings: ReportDocument['findings'];
   /** How much of the time something that could run waited for a core, 0 to 1, by the kernel; null where it does not say. */
   readonly cpuPressure: number | null;
 }
