@@ -23,23 +23,26 @@ const watch = (python: string, mode: string, turns: number): ReturnType<typeof f
     turns,
   );
 
-describe.concurrent.each(interpreters())('tasks that wait for a condition, Python $version', ({ path }) => {
-  it('are told when what they wait for is there and nobody woke them', async () => {
-    const findings = await watch(path, 'lost', MOST_TURNS);
-    expect(findings).toHaveLength(1);
-    expect(findings[0]).toMatchObject({
-      code: 'TRC105',
-      kind: 'deadlock',
-      mechanism: 'lost wake-up',
-      severity: 'warning',
-      confidence: 'likely',
+describe.concurrent.each(interpreters())(
+  'tasks that wait for a condition, Python $version',
+  ({ path }) => {
+    it('are told when what they wait for is there and nobody woke them', async () => {
+      const findings = await watch(path, 'lost', MOST_TURNS);
+      expect(findings).toHaveLength(1);
+      expect(findings[0]).toMatchObject({
+        code: 'TRC105',
+        kind: 'deadlock',
+        mechanism: 'lost wake-up',
+        severity: 'warning',
+        confidence: 'likely',
+      });
+      expect(findings[0]?.summary).toContain('self.jobs');
+      expect(findings[0]?.where[0]?.function).toMatch(/take$/);
+      expect(findings[0]?.where[1]?.file).toMatch(/asyncio\/locks\.py$/);
     });
-    expect(findings[0]?.summary).toContain('self.jobs');
-    expect(findings[0]?.where[0]?.function).toMatch(/take$/);
-    expect(findings[0]?.where[1]?.file).toMatch(/asyncio\/locks\.py$/);
-  });
 
-  it.each(['idle', 'busy', 'full'])('are not when it is %s', async (mode) => {
-    expect(await watch(path, mode, HEALTHY_TURNS)).toEqual([]);
-  });
-});
+    it.each(['idle', 'busy', 'full'])('are not when it is %s', async (mode) => {
+      expect(await watch(path, mode, HEALTHY_TURNS)).toEqual([]);
+    });
+  },
+);
