@@ -143,7 +143,9 @@ function groupByPlace(blocks: readonly Block[]): readonly (readonly [Block, ...B
     // The collector runs wherever the program happens to be; an import goes through many modules.
     if (mechanism === COLLECTOR || mechanism === IMPORT)
       return `${pidOf(block)}\n${textOf(block.span, ATTR.threadId) ?? ''}\n${mechanism}`;
-    const place = `${frame === undefined ? mechanism : frameName(frame)}\n${block.holder?.thread ?? ''}`;
+    // The same code in ever new threads, as in those of timers, is one cause.
+    const whose = block.holder === null ? '' : 'another thread';
+    const place = `${frame === undefined ? mechanism : frameName(frame)}\n${whose}`;
     return `${pidOf(block)}\n${textOf(block.span, ATTR.threadId) ?? ''}\n${place}`;
   });
 }
@@ -201,6 +203,7 @@ function blockedFinding(
     confidence: place === undefined ? 'likely' : 'confirmed',
     pid: pidOf(worst),
     summary: `the event loop did not turn for ${countOf(group) === 1 ? 'one stretch' : `${countOf(group)} stretches`}${causeText(
+      group,
       worst,
       seen,
       place,
@@ -308,15 +311,28 @@ function stackEvidence(
 /** 1 for the body of a module. */
 const isBody = ({ frame }: RankedPlace): number => Number(frame.function === '<module>');
 
-function causeText({ holder }: Block, mechanism: string | null, place: Place | undefined): string {
+function causeText(
+  group: readonly Block[],
+  { holder }: Block,
+  mechanism: string | null,
+  place: Place | undefined,
+): string {
   const where = place === undefined ? '' : `while in ${place.function}`;
   if (holder !== null)
-    return `: ${threadText(holder)} had the GIL${where === '' ? '' : `, ${where}`}`;
+    return `: ${holdersText(group, holder)} had the GIL${where === '' ? '' : `, ${where}`}`;
   if (mechanism === IMPORT)
     return ` while modules were imported${place === undefined ? '' : `, in ${place.function}`}`;
   if (mechanism === COLLECTOR)
     return ` while garbage was collected${place === undefined ? '' : `, most in ${place.function}`}`;
   return where === '' ? '' : ` ${where}`;
+}
+
+/** `thread reindex`, or `one of 12 threads, Thread-596 the longest,`. */
+function holdersText(group: readonly Block[], longest: Holder): string {
+  const threads = new Set(group.map(({ holder }) => holder?.thread)).size;
+  return threads === 1
+    ? threadText(longest)
+    : `one of ${threads} threads, ${threadText(longest)} the longest,`;
 }
 
 /** Where the loop itself was while another thread had the GIL. */

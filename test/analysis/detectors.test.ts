@@ -90,6 +90,32 @@ describe('loop-blocked', () => {
     expect(finding?.remedy).toContain('process of its own');
   });
 
+  it('is one finding for the same code in ever new threads', () => {
+    const found = findingsOf([
+      stack('loop', 'select@/usr/lib/python3.11/selectors.py'),
+      stack('expire', 'expire_events'),
+      stack('other', 'crunch'),
+      ...[0.1, 0.3, 0.2].map((duration, i) =>
+        block(i + 1, duration, {
+          [ATTR.mechanism]: 'gil',
+          [ATTR.stackShares]: [`loop=${duration}`],
+          [ATTR.holderStacks]: [`expire=${duration}`],
+          [ATTR.holderThreads]: [`Thread-${i + 1}`],
+        }),
+      ),
+      block(9, 0.1, {
+        [ATTR.mechanism]: 'gil',
+        [ATTR.stackShares]: ['loop=0.1'],
+        [ATTR.holderStacks]: ['other=0.1'],
+        [ATTR.holderThreads]: ['Thread-1'],
+      }),
+    ]).filter(({ kind }) => kind === 'loop-blocked');
+    expect(found.map(({ summary }) => summary)).toEqual([
+      'the event loop did not turn for 3 stretches: one of 3 threads, thread Thread-2 the longest, had the GIL, while in expire_events',
+      'the event loop did not turn for one stretch: thread Thread-1 had the GIL, while in crunch',
+    ]);
+  });
+
   it('has no thread to name where none was seen, or the recording is not as it should be', () => {
     for (const names of [undefined, 'reindex', 7]) {
       const [finding] = findingsOf([
