@@ -85,12 +85,16 @@ const WAITING_DEPTH = 4;
 /** Not waits: a thread that computes, or is kept by the interpreter. */
 const KEPT: ReadonlySet<string> = new Set(['cpu', 'gil', 'gc']);
 
+/** As V8's CPU profiler names the time of a collection, in which the thread computes or waits for those that help it. */
+const V8_COLLECTION = '(garbage collector)';
+
 /** What a blocked loop waits for, from the calls and the code that it was seen in: the key of the finding's advice. */
 export function mechanismOf(
   { syscalls, files }: Pick<BlockMessage, 'syscalls' | 'files'>,
   loop: LoopKind,
   frames: readonly Frame[] = [],
 ): string {
+  if (loop === 'libuv' && frames[0]?.function === V8_COLLECTION) return 'gc';
   const called = mechanismOfCalls(syscalls, files, loop);
   if (KEPT.has(called)) return called;
   for (const { file, function: name } of frames.slice(0, WAITING_DEPTH))

@@ -11,7 +11,7 @@ const REMEDIES: Readonly<Record<string, string>> = {
   lock: 'See which thread holds the lock; do not wait for it on the loop.',
   gil: 'Have that thread do its work in a process of its own, or in small parts: no other thread runs Python meanwhile.',
   import: 'Import it before the loop runs: at the top of the file, or once at start-up.',
-  gc: 'Collect less: gc.freeze() after start-up, a higher gc.set_threshold, fewer objects that live long.',
+  gc: 'Collect less: fewer objects that live long; in Python gc.freeze() after start-up and a higher gc.set_threshold, in Node a larger young generation (--max-semi-space-size).',
 };
 const OTHER_REMEDY =
   'Move the computation off the loop (a thread or process pool), or split it and yield in between.';

@@ -69,6 +69,16 @@ describe('mechanismOf', () => {
   const frame = (name: string, file: string) => ({ function: name, file, line: 1 });
   const found = (call: string, ...frames: ReturnType<typeof frame>[]) =>
     mechanismOf({ syscalls: new Map([[call, 5]]), files: [] }, 'asyncio', frames);
+
+  it('is a collection where V8 says so, whether its thread computes or waits for the helpers', () => {
+    const collecting = [frame('(garbage collector)', 'node:(native)'), frame('serve', '/app/a.js')];
+    for (const call of ['futex', 'running'])
+      expect(mechanismOf({ syscalls: new Map([[call, 5]]), files: [] }, 'libuv', collecting)).toBe(
+        'gc',
+      );
+    expect(found('futex', ...collecting)).toBe('lock');
+  });
+
   const select = frame('_PollLikeSelector.select', '/usr/lib/python3.11/selectors.py');
 
   it.each([
