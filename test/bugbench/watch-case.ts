@@ -77,19 +77,32 @@ export async function watchCase(of: BugCase, side: Side, options: WatchOptions):
   }
 }
 
-interface Driver {
+/** A driver that serves. */
+export interface Driver {
   readonly pid: number;
   /** Waits for its end; whether it says that the bug showed. */
   showed(): Promise<boolean | null>;
   stop(): Promise<void>;
 }
 
-async function startDriver(of: BugCase, side: Side, seconds: Seconds): Promise<Driver> {
+/** What stands before the program, and variables of its environment. */
+export interface Started {
+  readonly behind?: readonly string[];
+  readonly env?: Readonly<Record<string, string>>;
+}
+
+/** Starts one release and waits until it serves. */
+export async function startDriver(
+  of: BugCase,
+  side: Side,
+  seconds: Seconds,
+  { behind = [], env = {} }: Started = {},
+): Promise<Driver> {
   const { command, cwd } = await environmentOf(of.recipes[side]);
-  const words = ['env', '-C', cwd, ...command, of.driver, String(seconds)];
+  const words = ['env', '-C', cwd, ...behind, ...command, of.driver, String(seconds)];
   const { child, stop } = startGroup(words, {
     lifetime: seconds + 120,
-    env: { PYTHONNOUSERSITE: '1', PYTHONDONTWRITEBYTECODE: '1', NODE_OPTIONS: '' },
+    env: { PYTHONNOUSERSITE: '1', PYTHONDONTWRITEBYTECODE: '1', NODE_OPTIONS: '', ...env },
   });
   let last = '';
   let errors = '';

@@ -19,6 +19,7 @@ const AUSTIN_3_PINS = join(import.meta.dirname, 'requirements-austin-3.txt');
 /** What blocksnoop runs on, newest first; its own requirement is 3.12. */
 const BLOCKSNOOP_PYTHONS = ['3.13', '3.12'];
 const CLINIC = '13.0.0';
+const MEMLAB = '2.0.5';
 const ZERO_X = '6.0.0';
 
 /** A tool as installed here. */
@@ -42,13 +43,6 @@ export async function installPeers(): Promise<Peers> {
       const { bin } = await pythonEnvironment([name], python, pins);
       return checked(join(bin, program), args);
     });
-  const fromNpm = (name: string, version: string): Promise<Peer> =>
-    tried(async () => {
-      const folder = await keptFolder(`${name}-${version}`, (making) =>
-        installPackages(making, [`${name}@${version}`]),
-      );
-      return checked(join(folder, 'node_modules', '.bin', name), ['--version'], version);
-    });
   const newest = await fromPip('austin-dist', 'austin', PINS, ['-V']);
   const three = await fromPip('austin-dist', 'austin', AUSTIN_3_PINS, ['-V']);
   return {
@@ -58,9 +52,29 @@ export async function installPeers(): Promise<Peers> {
     austinFolder: dirname(newest.path ?? three.path ?? ''),
     blocksnoop: await tried(() => blocksnoop(newest)),
     perf: await tried(perf),
-    clinic: await fromNpm('clinic', CLINIC),
+    clinic: await clinicPeer(),
     '0x': await fromNpm('0x', ZERO_X),
   };
+}
+
+/** clinic alone. */
+export function clinicPeer(): Promise<Peer> {
+  return fromNpm('clinic', CLINIC);
+}
+
+/** memlab alone; of its browser nothing is fetched. */
+export function memlabPeer(): Promise<Peer> {
+  process.env['PUPPETEER_SKIP_DOWNLOAD'] = '1';
+  return fromNpm('memlab', MEMLAB);
+}
+
+function fromNpm(name: string, version: string): Promise<Peer> {
+  return tried(async () => {
+    const folder = await keptFolder(`${name}-${version}`, (making) =>
+      installPackages(making, [`${name}@${version}`]),
+    );
+    return checked(join(folder, 'node_modules', '.bin', name), ['--version'], version);
+  });
 }
 
 async function tried(make: () => Promise<Peer>): Promise<Peer> {
