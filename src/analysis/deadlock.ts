@@ -3,6 +3,7 @@ import { SNAPSHOT } from '../core/semconv.ts';
 import type { Detector, Evidence, Finding, RecordingView, Seconds } from '../core/types.ts';
 import { missedWakeUps } from './missed-wake-ups.ts';
 import { lostConnections } from './lost-connections.ts';
+import { lostOfThreads } from './thread-pools.ts';
 import { exhaustedPools } from './pool-exhaustion.ts';
 import { actorName, placeName, placesOf, position } from './wait-places.ts';
 import { waitCycles, type WaitEdge } from './wait-cycles.ts';
@@ -31,6 +32,7 @@ export const deadlock: Detector = {
     yield* lostWakeUps(looks);
     yield* exhaustedPools(looks);
     yield* lostConnections(view);
+    yield* lostOfThreads(view);
     yield* missedWakeUps(view);
   },
 };

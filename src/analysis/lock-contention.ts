@@ -2,6 +2,7 @@ import { type ContendedLock, type Contention, toContention } from '../core/conte
 import { frameOrigin } from '../core/place.ts';
 import { SNAPSHOT } from '../core/semconv.ts';
 import type { Detector, Finding, Frame, Place, Ratio } from '../core/types.ts';
+import { keptByThreads } from './thread-pools.ts';
 import { position } from './wait-places.ts';
 
 /**
@@ -41,6 +42,7 @@ export const lockContention: Detector = {
         if (isEnough) yield findingOf(lock, seen);
       }
     }
+    yield* keptByThreads(view);
   },
 };
 

@@ -158,6 +158,8 @@ export const SNAPSHOT = {
   tasks: 'tasks',
   /** Tasks that wait for a pool's connections, and who may have them (src/core/pool-look.ts). */
   pool: 'pool',
+  /** Threads that wait for a pool's connections, and who has these (src/core/thread-pool-look.ts). */
+  threadPool: 'thread-pool',
   /** A task that waits for a condition although what it waits for is there (src/core/missed-look.ts). */
   missed: 'missed-wake-up',
 } as const;

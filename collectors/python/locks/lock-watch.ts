@@ -8,6 +8,7 @@ import { ContentionTally } from './contention-tally.ts';
 import { awaitsOthers, taskGraph } from './task-graph.ts';
 import { lockGraph, type Waiting } from './lock-graph.ts';
 import { Repeats, Standing } from './standing.ts';
+import { ThreadPools } from './thread-pools.ts';
 import { ThreadLook, type ThreadState } from './thread-look.ts';
 
 /**
@@ -60,8 +61,11 @@ class LockWatch {
   readonly #waiters = new Standing<string>();
   readonly #threadsSeen = new Repeats();
   readonly #tasksSeen = new Repeats();
+  readonly #pools = new ThreadPools();
+  /** What the threads did in the look under way. */
+  #states: readonly ThreadState[] = [];
   /** Whether somebody seemed to be stuck when last looked into. */
-  #suspects = { threads: false, tasks: false };
+  #suspects = { threads: false, tasks: false, pools: false };
   /** Whether threads wait that may be the used-up pool of what tasks wait for. */
   #hasPool = false;
   #isFirst = true;
@@ -89,6 +93,9 @@ class LockWatch {
       this.#suspects.threads = isNotable(threads);
       this.#hasPool = isPool(threads);
     }
+    const pools = mayLook() ? shared.budget.spend(() => this.#lookAtPools(look, moment)) : [];
+    for (const body of pools)
+      yield { kind: 'snapshot', at: moment.now, of: SNAPSHOT.threadPool, body };
     const tasks = mayLook() ? shared.budget.spend(() => this.#lookAtTasks(look, moment)) : null;
     if (tasks !== null) this.#suspects.tasks = isNotable(tasks);
     for (const body of [threads, tasks]) {
@@ -103,7 +110,7 @@ class LockWatch {
   }
 
   get #isSuspect(): boolean {
-    return this.#suspects.threads || this.#suspects.tasks || this.#hasPool;
+    return Object.values(this.#suspects).includes(true) || this.#hasPool;
   }
 
   /** Whether threads that move wait for one another's locks: a few readings in a row. */
@@ -130,6 +137,7 @@ class LockWatch {
   #lookAtThreads(look: ThreadLook, moment: Moment): LockLook | null {
     const { now } = moment;
     const states = look.begin();
+    this.#states = states;
     const movement = ({ tid, call }: ThreadState): readonly [number, string] => [
       tid,
       `${call.kind} ${call.futex} ${call.cpuNs}`,
@@ -156,6 +164,13 @@ class LockWatch {
     const others = states.filter((state) => !isStuck.has(state));
     const graph = this.#graphOf(look, [...stuck, ...others], threads);
     return graph.objects.length === 0 ? null : graph;
+  }
+
+  #lookAtPools(look: ThreadLook, { pid, now }: Moment): ReturnType<ThreadPools['look']> {
+    const since = (tid: number): Seconds => this.#threads.since(tid) ?? now;
+    const pools = this.#pools.look(look, this.#states, { pid, now, since });
+    this.#suspects.pools = pools.length > 0;
+    return pools;
   }
 
   /** Tasks that stand, with the threads that stand beside them; null where none does, or there are no tasks. */

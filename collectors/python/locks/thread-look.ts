@@ -99,7 +99,7 @@ export class ThreadLook {
 
   /** A thread with its frames and what they hold; null when it has no frames, moved meanwhile, or could not be believed. */
   still(state: ThreadState): StillThread | null {
-    const frames = this.#framesOf(state.tid);
+    const frames = this.framesOf(state.tid);
     if (frames === null || frames.length === 0) return null;
     const { contents, locks } = this;
     const found = this.sound(() => ({
@@ -117,7 +117,7 @@ export class ThreadLook {
 
   /** Objects of the `with` statements that a thread is inside of now, innermost first, with where; of one that runs it may be over by now. */
   entered(tid: number): readonly { readonly object: number; readonly frame: Frame }[] {
-    const frames = this.#framesOf(tid) ?? [];
+    const frames = this.framesOf(tid) ?? [];
     return (
       this.sound(() =>
         frames.flatMap((one) =>
@@ -145,7 +145,8 @@ export class ThreadLook {
     );
   }
 
-  #framesOf(tid: number): readonly NamedFrame[] | null {
+  /** The frames of a thread, innermost first; of one that runs they may be over by now. Null where they could not be read. */
+  framesOf(tid: number): readonly NamedFrame[] | null {
     const list = this.#reader.framesOf(tid);
     if (list === null) return null;
     return this.sound(() => {

@@ -3,7 +3,13 @@ import type { POOL_LOOK } from '../../../collectors/python/pool-watch.ts';
 import { SharedPython } from '../../../collectors/python/shared-python.ts';
 import { deadlock } from '../../../src/analysis/deadlock.ts';
 import { fakeClock } from '../../../src/core/clock.ts';
-import type { Finding, RecordingView, Seconds, Snapshot } from '../../../src/core/types.ts';
+import type {
+  Detector,
+  Finding,
+  RecordingView,
+  Seconds,
+  Snapshot,
+} from '../../../src/core/types.ts';
 import { startReady } from '../../targets/harness.ts';
 
 /** One look at a Python program, again and again, and the detector that reads what it saw. */
@@ -16,11 +22,13 @@ export interface Watching {
   readonly kind: string;
   /** Between two turns, by this machine's clock and by the look's. */
   readonly every: { readonly real: Seconds; readonly told: Seconds };
+  /** Who reads it; that of deadlocks, where none are named. */
+  readonly detectors?: readonly Detector[];
 }
 
 /** What is found in so many turns of the look at most. */
 export async function findingsOfLook(
-  { python, program, look, kind, every }: Watching,
+  { python, program, look, kind, every, detectors = [deadlock] }: Watching,
   turns: number,
 ): Promise<Omit<Finding, 'id'>[]> {
   const target = await startReady(python, [...program]);
@@ -42,7 +50,7 @@ export async function findingsOfLook(
       clock.advance(every.told);
       for await (const one of looking({ now: clock.mono(), isLast: false }))
         if (one.kind === 'snapshot') snapshots.push(one);
-      const findings = [...deadlock.detect(view)];
+      const findings = detectors.flatMap((each) => [...each.detect(view)]);
       if (findings.length > 0) return findings;
     }
     return [];
