@@ -294,7 +294,12 @@ async function measured(of: BugCase, bin: string, { clinic, memlab }: NodePeers)
   if (of.recipes.buggy.kind === 'node') {
     const driver = await startDriver(of, 'buggy', DRIVER_S);
     await wait(WARM_UP_S * 1e3);
-    const metrics = await metricsOf(driver.pid).finally(() => driver.stop());
+    let metrics: string;
+    try {
+      metrics = await metricsOf(driver.pid);
+    } finally {
+      await driver.stop();
+    }
     const asked = ({ path, reason }: Peer, ask: (at: string) => Promise<string>) =>
       path === null ? Promise.resolve(reason ?? 'not here') : ask(path);
     const verdict = await asked(clinic, (path) => doctored(of, path));
