@@ -1,4 +1,4 @@
-import type { Ratio } from '../../src/core/types.ts';
+import type { Ratio, Seconds } from '../../src/core/types.ts';
 import type { Json, ReproParameters, TrafficRequest } from '../parameters/parameters.ts';
 import { isRecord } from '../parameters/read.ts';
 import { type Budget, MOST_INVALID, stillFails } from './budget.ts';
@@ -28,6 +28,8 @@ export interface ShrunkParameters {
   readonly parameters: ReproParameters;
   /** False when the budget ended before everything was tried. */
   readonly isMinimal: boolean;
+  /** What looking for it took, without the trials that verify it. */
+  readonly looked: Seconds;
   /** Of trials with the result and with seeds that were not used before. */
   readonly verified: Verified;
   /** The same of the control; null without one that passes as given. */
@@ -77,6 +79,7 @@ export async function shrinkParameters(
   parameters = await fewerArguments(parameters, keeps);
   await lessTraffic(parameters, keeps);
   const isMinimal = !budget.isSpent;
+  const looked = budget.elapsed;
   // Of one seed are a run and that of its control.
   const held = await smallestThatHolds(taken, {
     trial: (one) => trial(one, seed++),
@@ -88,6 +91,7 @@ export async function shrinkParameters(
   return {
     parameters: held.one,
     isMinimal,
+    looked,
     verified: held.verified,
     control: held.control,
     fellBack: held.fellBack,

@@ -23,6 +23,9 @@ export function judge(
   if (end.ended === 'timeout') {
     // One that waits for ever, script and all, is what this oracle asks about.
     if (oracle === 'no-progress') return { ...counts, outcome: 'reproduced', reason: null };
+    // It has said that others wait, and is still stuck.
+    if (oracle === 'head-of-line' && counts.errors > 0)
+      return { ...counts, outcome: 'reproduced', reason: null };
     return invalid(`it did not end within ${end.limit} s`);
   }
   const { code, signal } = end;

@@ -26,9 +26,11 @@ export function runGroup(
     readonly env: NodeJS.ProcessEnv;
     readonly limit: Seconds;
     readonly abort: AbortSignal | undefined;
+    /** What it may write that says all: it then has `grace` to end, instead of the rest of the limit. */
+    readonly saidAll?: { readonly pattern: RegExp; readonly grace: Seconds };
   },
 ): Promise<GroupEnd> {
-  const { cwd, env, limit, abort } = options;
+  const { cwd, env, limit, abort, saidAll } = options;
   const [program = '', ...args] = command;
   return new Promise((done) => {
     if (abort?.aborted === true) {
@@ -44,11 +46,13 @@ export function runGroup(
     let output = '';
     const take = (part: Buffer): void => {
       output = (output + part.toString()).slice(-TAIL_LENGTH);
+      if (saidAll === undefined || timers.length > 1 || !saidAll.pattern.test(output)) return;
+      timers.push(setTimeout(onTimeout, saidAll.grace * 1e3));
     };
     child.stdout?.on('data', take);
     child.stderr?.on('data', take);
     const finish = (end: GroupEnd): void => {
-      clearTimeout(timer);
+      for (const timer of timers) clearTimeout(timer);
       abort?.removeEventListener('abort', onAbort);
       endProcessGroup(child);
       child.stdout?.destroy();
@@ -56,7 +60,8 @@ export function runGroup(
       done(end);
     };
     const onAbort = (): void => finish({ ended: 'aborted', output });
-    const timer = setTimeout(() => finish({ ended: 'timeout', limit, output }), limit * 1e3);
+    const onTimeout = (): void => finish({ ended: 'timeout', limit, output });
+    const timers = [setTimeout(onTimeout, limit * 1e3)];
     abort?.addEventListener('abort', onAbort, { once: true });
     child.once('error', (error) =>
       finish({

@@ -32,6 +32,8 @@ export interface TrialOptions {
 
 /** Over the trial's own limit: the script is to say itself what hangs. */
 const GRACE: Seconds = 5;
+/** A script whose main thread is stuck says so from another, and cannot end. */
+const STUCK = { pattern: /^Errors: [1-9]\d* \/ \d+$/m, grace: GRACE } as const;
 
 /**
  * Runs the script of a folder once, in a process group of its own, of which nothing is left when it returns. It does not throw for what goes
@@ -56,6 +58,7 @@ export async function runTrial(folder: string, options: TrialOptions): Promise<T
       env: { ...process.env, PYTHONHASHSEED: String(seed % 2 ** 32), ...variables },
       limit: parameters.timeout_s + GRACE,
       abort,
+      ...(parameters.oracle.kind === 'head-of-line' ? { saidAll: STUCK } : {}),
     });
     return { seed, seconds: monotonicNow() - began, ...judge(end, parameters.oracle.kind) };
   } finally {

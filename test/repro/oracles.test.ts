@@ -1,10 +1,12 @@
-import { mkdtemp, rm, copyFile } from 'node:fs/promises';
+import { copyFile, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join, relative } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { writeFolder } from '../../repro/generate/folder.ts';
 import { generate, scriptName } from '../../repro/generate/generate.ts';
 import type { Json, Language, Oracle, ReproParameters } from '../../repro/parameters/parameters.ts';
+import { judge } from '../../repro/trials/judge.ts';
+import { runGroup } from '../../repro/trials/process-group.ts';
 import { runTrial } from '../../repro/trials/run-trial.ts';
 import type { Trial } from '../../repro/trials/trial.ts';
 
@@ -27,7 +29,12 @@ interface Case {
 
 let count = 0;
 
-async function tryIt(language: Language, name: string, one: Case): Promise<Trial> {
+async function tryIt(
+  language: Language,
+  name: string,
+  one: Case,
+  edit = (script: string): string => script,
+): Promise<Trial> {
   const folder = join(scratch, String(count++));
   const { args = [[]], attempts = 40 } = one;
   const from = relative(folder, TARGETS);
@@ -55,6 +62,8 @@ async function tryIt(language: Language, name: string, one: Case): Promise<Trial
     runtime: { name: language, version: '' },
   };
   await writeFolder(folder, generate(parameters, { system: 'Linux', gpus: [] }));
+  const path = join(folder, parameters.script);
+  await writeFile(path, edit(await readFile(path, 'utf8')));
   const { script } = oracle;
   if (typeof script === 'string') await copyFile(join(TARGETS, script), join(folder, script));
   return runTrial(folder, { seed: 7 });
@@ -156,4 +165,43 @@ describe('oracles of a Node callable', () => {
     },
     LIMIT_MS,
   );
+});
+
+describe('a loop that is stuck', () => {
+  const stuck: Case = {
+    oracle: { kind: 'head-of-line', limit_s: 0.1 },
+    attempts: 8,
+    faulty: '',
+    healthy: '',
+  };
+  // A script waits ten seconds; here half of one.
+  const impatient = (script: string): string =>
+    script.replace(/^PATIENCE = 10$/m, 'PATIENCE = 0.5').replace('= 10_000;', '= 500;');
+
+  it.each([
+    ['python', 'block_long'],
+    ['node', 'blockLong'],
+  ] as const)('is told before it goes on, by a script in %s', async (language, name) => {
+    const trial = await tryIt(language, name, stuck, impatient);
+    expect(trial, trial.outputTail).toMatchObject({ outcome: 'reproduced', attempts: 8 });
+    expect(trial.outputTail).toMatch(
+      /^another has waited 0\.6 s while .*\n[^]*^Errors: [1-8] \/ 8\n$/m,
+    );
+  });
+
+  it('is not waited for longer than the limit where it never goes on', async () => {
+    const forever: readonly string[] = ['sh', '-c', 'echo "Errors: 2 / 8"; exec sleep 100'];
+    const end = await runGroup(forever, {
+      cwd: scratch,
+      env: process.env,
+      limit: 60,
+      abort: undefined,
+      saidAll: { pattern: /^Errors: [1-9]/m, grace: 0.05 },
+    });
+    expect(end).toMatchObject({ ended: 'timeout' });
+    expect(judge(end, 'head-of-line')).toMatchObject({ outcome: 'reproduced', errors: 2 });
+    expect(judge(end, 'exception')).toMatchObject({ outcome: 'invalid' });
+    const silent = { ...end, output: 'Errors: 0 / 8\n' } as typeof end;
+    expect(judge(silent, 'head-of-line')).toMatchObject({ outcome: 'invalid' });
+  });
 });

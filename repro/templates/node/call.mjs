@@ -19,7 +19,7 @@ import { pathToFileURL } from 'node:url';
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 // endregion
-// region: no-progress
+// region: no-progress, head-of-line
 import { Worker } from 'node:worker_threads';
 // endregion
 
@@ -218,7 +218,15 @@ const T_QUANTILE = 2.093;
 /** What an attempt may leave behind for ever, on average: bytes, or things of the other kinds. */
 const ALLOWED = { rss: 64, heap: 48, fds: 0.02, handles: 0.02 };
 
-setFlagsFromString('--expose-gc');
+// Code that V8 compiles anew while the program runs lies in its heap, comes and goes by kilobytes, and is no growth.
+const CONSTANT_CODE = [
+  '--no-opt',
+  '--no-maglev',
+  '--no-sparkplug',
+  '--no-lazy-feedback-allocation',
+  '--no-flush-bytecode',
+];
+for (const flag of [...CONSTANT_CODE, '--expose-gc']) setFlagsFromString(flag);
 const collectGarbage = runInNewContext('gc');
 
 async function readings() {
@@ -309,23 +317,59 @@ async function checkProgress(caller) {
 // endregion
 // region: head-of-line
 const BEAT_MS = 5;
+/** Who has waited this long over the limit has waited too long: the rest of it is not waited for. */
+const PATIENCE_MS = 10_000;
+/** Says so from a thread of its own: the main thread may be stuck for minutes. It ends as soon as it goes on. */
+const WATCH_BEATS = `
+const { workerData } = require('node:worker_threads');
+const { writeSync } = require('node:fs');
+const { mostMs, attempts, counts } = workerData;
+const EVERY_MS = 50;
+let [last, waited] = [-1, 0];
+const watch = setInterval(() => {
+  const [beats, running] = [Atomics.load(counts, 0), Atomics.load(counts, 1)];
+  waited = beats === last ? waited + EVERY_MS : 0;
+  last = beats;
+  if (waited < mostMs || running === 0) return;
+  const several = running === 1 ? 'an attempt' : running + ' attempts';
+  writeSync(1, 'another has waited ' + mostMs / 1000 + ' s while ' + several + ' ran\\n');
+  writeSync(1, 'Errors: ' + running + ' / ' + attempts + '\\n');
+  process.kill(process.pid, 'SIGTERM');
+  clearInterval(watch);
+}, EVERY_MS);
+`;
 
 /** Something else must get its turn while attempts run. */
 async function checkOthers(caller) {
   const limitMs = (oracle.limit_s ?? 0.1) * 1000;
   const waits = [];
+  // Beats, and attempts that run.
+  const counts = new Int32Array(new SharedArrayBuffer(8));
+  const workerData = { mostMs: limitMs + PATIENCE_MS, attempts: ATTEMPTS, counts };
+  const watch = new Worker(WATCH_BEATS, { eval: true, workerData });
+  process.once('SIGTERM', () => exit(1));
+  const counting = async (...args) => {
+    Atomics.add(counts, 1, 1);
+    try {
+      return await caller.call(...args);
+    } finally {
+      Atomics.sub(counts, 1, 1);
+    }
+  };
   let since = performance.now();
   const beat = () => {
     const now = performance.now();
     if (now - since - BEAT_MS > limitMs) waits.push({ from: since, to: now });
     since = now;
+    Atomics.add(counts, 0, 1);
   };
   const heart = setInterval(beat, BEAT_MS);
   const attempts = makeAttempts();
-  await callAll(caller, attempts);
+  await callAll({ ...caller, call: counting }, attempts);
   // One more beat: what came last may have kept it.
   await new Promise((resolved) => setTimeout(resolved, 2 * BEAT_MS));
   clearInterval(heart);
+  await watch.terminate();
   const lines = answered(attempts).flatMap(({ number, began, ended }) => {
     const kept = waits.filter(({ from, to }) => began < to && from < ended);
     const longest = Math.max(...kept.map(({ from, to }) => to - from - BEAT_MS));

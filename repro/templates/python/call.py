@@ -18,6 +18,9 @@ import random
 # region: cross-talk, same-alone
 import re
 # endregion
+# region: head-of-line
+import signal
+# endregion
 # region: script
 import subprocess
 # endregion
@@ -333,13 +336,16 @@ def check_progress(caller):
 # endregion
 # region: head-of-line
 BEAT = 0.005
+# Who has waited this many seconds over the limit has waited too long: the rest is not waited for.
+PATIENCE = 10
 
 
 class Heartbeat:
     """Something else that wants to run every few milliseconds, and how late it was."""
 
-    def __init__(self, caller):
+    def __init__(self, caller, most):
         self.late = []
+        self.most = most
         self.is_over = False
         if caller.loop is None:
             threading.Thread(target=self.beat_in_thread, daemon=True).start()
@@ -359,6 +365,7 @@ class Heartbeat:
     async def beat_in_task(self):
         while not self.is_over:
             since = time.monotonic()
+            signal.setitimer(signal.ITIMER_REAL, self.most)
             await asyncio.sleep(BEAT)
             self.note(since)
 
@@ -368,6 +375,7 @@ class Heartbeat:
             time.sleep(2 * BEAT)
         else:
             caller.loop.run_until_complete(asyncio.sleep(2 * BEAT))
+            signal.setitimer(signal.ITIMER_REAL, 0)
         self.is_over = True
 
 
@@ -375,7 +383,18 @@ def check_others(caller):
     """Something else must get its turn while attempts run."""
     limit = ORACLE.get("limit_s", 0.1)
     attempts = make_attempts()
-    heartbeat = Heartbeat(caller)
+    most = limit + PATIENCE
+
+    def give_up(*_):
+        running = [one for one in attempts if one.began and not one.is_done]
+        if running:
+            report([f"another has waited {most} s while {one} ran" for one in running], ATTEMPTS)
+            sys.stdout.flush()
+            os._exit(1)
+
+    # A signal comes to a loop that is stuck, where a task does not.
+    signal.signal(signal.SIGALRM, give_up)
+    heartbeat = Heartbeat(caller, most)
     caller.call(attempts)
     heartbeat.stop(caller)
     waits = [(at - delay, at, delay) for at, delay in heartbeat.late if delay > limit]

@@ -2,6 +2,8 @@
 
 import asyncio
 
+# The client imports it in its first request, for a second on a busy machine: a block, but not the one that was published.
+import aiohttp  # noqa: F401
 from huggingface_hub import AsyncInferenceClient
 
 LOADING = b'{"error": "loading", "estimated_time": 1.5}'

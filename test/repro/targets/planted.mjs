@@ -84,4 +84,9 @@ export async function block() {
   await turn();
 }
 
+export function blockLong() {
+  const until = performance.now() + 2500;
+  while (performance.now() < until);
+}
+
 export const blockNot = () => new Promise((done) => setTimeout(done, 300));

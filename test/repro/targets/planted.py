@@ -123,6 +123,10 @@ async def block():
     time.sleep(0.3)
 
 
+async def block_long():
+    time.sleep(20)
+
+
 async def block_not():
     await asyncio.sleep(0.3)
 

@@ -68,15 +68,15 @@ export async function shrinkFolder(
       environment.stdout.write(`invalid: ${why}\n`);
       return stopCode(signals) ?? EXIT.invalid;
     }
-    const { parameters, isMinimal, verified, control, fellBack } = shrunk;
+    const { parameters, isMinimal, looked, verified, control, fellBack } = shrunk;
     const name = values['write'] === true ? PARAMETERS_FILE : SMALL_FILE;
     const isSound =
       verified.failing > 0 && (control === null || (control.failing === 0 && control.runs > 0));
     if (isSound || name === SMALL_FILE) await writeParameters(join(folder, name), parameters);
     const lines = [
-      `${sizes(given)} before, in ${budget.spent} trials and ${budget.elapsed.toFixed(1)} s${isMinimal ? '' : '; the budget ended before everything was tried'}`,
+      `${sizes(given)} before, in ${budget.spent} trials and ${looked.toFixed(1)} s${isMinimal ? '' : '; the budget ended before everything was tried'}`,
       `${sizes(parameters)} left: ${name}`,
-      `verified with fresh seeds: fails ${verified.failing} of ${verified.runs}${fellBackText(fellBack)}`,
+      `verified with fresh seeds: fails ${verified.failing} of ${verified.runs}, in ${(budget.elapsed - looked).toFixed(1)} s more${fellBackText(fellBack)}`,
       controlText(arms.control?.label ?? null, control),
     ];
     environment.onResult?.({ summary: lines.join('; '), link: folder });
