@@ -6,6 +6,7 @@ import {
   readdirSync,
   readFileSync,
   rmSync,
+  symlinkSync,
   writeFileSync,
 } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -253,5 +254,43 @@ describe('trace repro new --sql', () => {
     const wrong = start('wrong', { DATABASE_URL: postgres.url() });
     expect(wrong).toMatchObject({ code: 125 });
     expect(wrong.output).toContain('nothing_of_this_name');
+  });
+});
+
+describe('trace repro new --call --oracle transactions', () => {
+  const TRANSFER = join(import.meta.dirname, '..', 'targets', 'node', 'transfer.mjs');
+  /** A deadlock is looked for after 20 ms instead of a second. */
+  const hurried = () => `${postgres.url()}?options=-c%20deadlock_timeout%3D20ms`;
+
+  it('finds the deadlock of a program that takes rows in any order, and none where it sorts them', async () => {
+    const place = join(folder, 'call');
+    mkdirSync(place);
+    copyFileSync(TRANSFER, join(place, 'transfer.mjs'));
+    symlinkSync(join(import.meta.dirname, '..', '..', 'node_modules'), join(place, 'node_modules'));
+    writeFileSync(join(place, 'pairs.json'), '[[1, 2], [2, 1]]');
+    const env = { DATABASE_URL: hurried() };
+    const flags = ['--setup', './transfer.mjs#connect', '--args-file', 'pairs.json'];
+    const ends = [];
+    for (const name of ['transfer', 'transferSorted']) {
+      const target = `./transfer.mjs#${name}`;
+      const how = ['--oracle', 'transactions', '--attempts', '16', '-o', name];
+      // oxlint-disable-next-line no-await-in-loop -- one after another: they work on the same rows
+      const made = await runCli(['repro', 'new', '--call', target, ...flags, ...how], {
+        cwd: place,
+        env,
+      });
+      expect(made.code, made.stderr).toBe(0);
+      const cwd = join(place, name);
+      const run = spawnSync(process.execPath, ['repro.mjs'], {
+        cwd,
+        env: { ...process.env, ...env },
+        encoding: 'utf8',
+      });
+      ends.push({ code: run.status, said: run.stdout.trim().split('\n').at(0) });
+    }
+    expect(ends).toEqual([
+      { code: 1, said: expect.stringMatching(/^attempt \d+: deadlock \(40P01\)$/) as string },
+      { code: 0, said: 'Errors: 0 / 16' },
+    ]);
   });
 });
