@@ -54,7 +54,13 @@ export async function findCall(request: CallRequest): Promise<FoundCall> {
     );
   const surroundings =
     language === 'python'
-      ? await lookAtPython({ python: request.python, target, path: cwd, env: request.env })
+      ? await lookAtPython({
+          python: request.python,
+          target,
+          path: cwd,
+          env: request.env,
+          counts: countsOf(args, setup !== null),
+        })
       : await lookAtNode({ node: request.node, target, path: cwd, env: request.env });
   const moved = (name: string): string =>
     language === 'node' && name.startsWith('.') ? movedTarget(name, { cwd, folder }) : name;
@@ -75,6 +81,12 @@ export async function findCall(request: CallRequest): Promise<FoundCall> {
     surroundings,
     copies: script === null ? [] : [resolve(cwd, script)],
   };
+}
+
+/** How many arguments a call may be given; what a setup returns comes first, unless it returns nothing. */
+function countsOf(args: readonly (readonly Json[])[], hasSetup: boolean): readonly number[] {
+  const given = args.map(({ length }) => length);
+  return [...new Set(hasSetup ? given.flatMap((count) => [count, count + 1]) : given)];
 }
 
 /** `./file.mjs#name` from where it was typed, as the folder calls it. */

@@ -22,12 +22,14 @@ export async function lookAtPython(options: {
   /** Where modules are imported from. */
   readonly path: string;
   readonly env: Readonly<Record<string, string>>;
+  /** How many arguments it may be called with: one of these has to fit. */
+  readonly counts?: readonly number[];
 }): Promise<Surroundings> {
-  const { python, target, path, env } = options;
+  const { python, target, path, env, counts = [] } = options;
   return lookWith({
     env,
     program: python,
-    args: ['-c', reproFile('templates/python/versions.py'), target, path],
+    args: ['-c', reproFile('templates/python/versions.py'), target, path, JSON.stringify(counts)],
     target,
   });
 }
@@ -79,7 +81,9 @@ async function lookWith(options: {
   if (typeof answer['problem'] === 'string')
     throw usageError(
       `${printable(target)} cannot be called: ${printable(answer['problem'], 300)}`,
-      'Write it as package.module:callable (Python), importable from here, or ./file.mjs#export (Node).',
+      / arguments?\b/.test(answer['problem'])
+        ? 'Give --args-file with a JSON list of argument lists, such as [["ann", 1], ["bob", 2]].'
+        : 'Write it as package.module:callable (Python), importable from here, or ./file.mjs#export (Node).',
     );
   const packages = isRecord(answer['packages']) ? answer['packages'] : {};
   return {

@@ -6,7 +6,8 @@ export function verdictText(verdict: Verdict): string {
   const lines = [
     headline(verdict),
     ...[subject, ...(control === null ? [] : [control])].map(tallyLine),
-    ...(p === null
+    // Of trials that could not run there is nothing to compare.
+    ...(p === null || subject.trials === 0 || control?.trials === 0
       ? []
       : [`  difference: p = ${p < 0.0001 ? '< 0.0001' : p.toPrecision(2)} (Fisher's exact test)`]),
     ...(witness === null ? [] : [`  seed ${witness} reproduced it`]),

@@ -2,6 +2,7 @@ import { describe, expect, it } from 'vitest';
 import type { Course, CourseRunner } from '../../repro/schedules/course.ts';
 import { explore } from '../../repro/schedules/explore.ts';
 import type { Schedule } from '../../repro/schedules/schedule.ts';
+import { explorationText } from '../../src/commands/repro/explore/text.ts';
 import { Budget } from '../../repro/shrink/budget.ts';
 import { shrinkSchedule } from '../../repro/shrink/schedule.ts';
 
@@ -89,5 +90,28 @@ describe('a schedule that is shrunk', () => {
     });
     expect(shrunk?.delays).toHaveLength(1);
     expect(shrunk).toMatchObject({ before: 2, verified: { failing: 10, runs: 10 }, fellBack: 0 });
+  });
+});
+
+describe('what exploring prints', () => {
+  const program = {
+    language: 'python',
+    interpreter: 'python3',
+    flags: [],
+    argv: [],
+    cwd: '/',
+    env: {},
+  } as const;
+  const text = (output: string, ...named: readonly string[]): string => {
+    const found = { outcome: 'invalid', reason: 'undisturbed, it exited with 1', output } as const;
+    return explorationText(found, null, { program, named });
+  };
+
+  it('says what to do with a reproduction that takes no schedule, and nothing of others', () => {
+    const next =
+      'next: it takes no schedule; trace repro run lost says how often it fails, trace repro shrink lost makes it smaller\n';
+    expect(text('lost\nErrors: 3 / 20\n', 'lost')).toMatch(new RegExp(`${next}$`));
+    expect(text('Traceback\n', 'lost')).not.toContain('next:');
+    expect(text('Errors: 3 / 20\n', '--', 'python3', 'app.py')).not.toContain('next:');
   });
 });

@@ -21,7 +21,8 @@ let cwd = '';
 
 beforeAll(() => {
   cwd = mkdtempSync(join(tmpdir(), 'trace-repro-'));
-  copyFileSync(join(ROOT, 'test', 'repro', 'targets', 'planted.mjs'), join(cwd, 'planted.mjs'));
+  for (const name of ['planted.mjs', 'planted.py'])
+    copyFileSync(join(ROOT, 'test', 'repro', 'targets', name), join(cwd, name));
 });
 afterAll(() => rmSync(cwd, { recursive: true, force: true }));
 
@@ -140,6 +141,7 @@ describe('trace repro', () => {
     [['new', '--call', 'nothing'], 2, '--call takes'],
     [['new', '--call', './planted.mjs#nope'], 2, 'exports no function nope'],
     [['new', '--call', './planted.mjs#take', '--oracle', 'lost-update'], 2, 'needs read'],
+    [['new', '--call', 'planted:echo'], 2, 'Give --args-file'],
     [['run', 'nowhere'], 3, 'holds no reproduction'],
     [['run', 'x', '--package', 'redis'], 2, 'redis==4.5.3'],
     [['run', 'x', '--max-rate', '0.1'], 2, '--expect none'],

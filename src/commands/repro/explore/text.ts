@@ -21,8 +21,20 @@ export function explorationText(
   repeated: Replay | null,
   { program, named }: Named,
 ): string {
-  if (found.outcome === 'invalid')
-    return `${['invalid: ' + found.reason, ...tail(found.output)].join('\n')}\n`;
+  const rest = named.map((word) =>
+    /^[\w./:=-]+$/.test(word) ? word : `'${printable(word, 200)}'`,
+  );
+  if (found.outcome === 'invalid') {
+    const lines = ['invalid: ' + found.reason, ...tail(found.output)];
+    // The script of a folder that has counted failures fails by itself, and often.
+    if (named[0] !== '--' && /^Errors: [1-9]/m.test(found.output)) {
+      const [folder] = rest;
+      lines.push(
+        `next: it takes no schedule; trace repro run ${folder} says how often it fails, trace repro shrink ${folder} makes it smaller`,
+      );
+    }
+    return `${lines.join('\n')}\n`;
+  }
   const { baseline, facts, tried, failing, failure } = found;
   const lines = [
     `${baseline.points} points in ${count(baseline.tasks, program.language === 'python' ? 'task' : 'place')} undisturbed, ${count(tried, 'schedule')} tried (${facts.name})${found.interrupted ? ', interrupted' : ''}`,
@@ -46,9 +58,6 @@ export function explorationText(
     `schedule of ${count(waits, 'wait')}: ${writeSchedule(program.language, schedule)}`,
   );
   if (repeated !== null) lines.push(...replayLines(repeated));
-  const rest = named.map((word) =>
-    /^[\w./:=-]+$/.test(word) ? word : `'${printable(word, 200)}'`,
-  );
   lines.push(
     `next: trace repro shrink --schedule ${writeSchedule(program.language, schedule)} ${rest.join(' ')}`,
   );
