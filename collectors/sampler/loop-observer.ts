@@ -29,6 +29,14 @@ const STARVED_SHARE: number = 0.5;
  * block of 50 on a fixed release of the bug bench, load 10 on two cores).
  */
 const MOSTLY_WAITED_MARGIN: number = 1.15;
+/**
+ * A turn that was looked at less than half as often as was meant, give or take two looks, fell into a stretch in which the sampler, which asks
+ * for a higher priority than any program has, got no core either.
+ */
+const LATE_LOOKS: number = 0.5;
+const LOOKS_MISSED = 2;
+/** And that was on a core for no more than this was not computing: with 25 threads for two cores, turns of 80 to 510 ms had 0.3 to 0.9 ms. */
+const HARDLY_ON_CPU: number = 0.1;
 /** A reading of the kernel's counts this old still stands for "the sample before". */
 const RECENT: Seconds = 0.03;
 /** That a process has ended is found at the end of a second: a loop that was lost earlier had ended before it. */
@@ -311,7 +319,11 @@ export class LoopObserver {
     const onCpu = Math.min(longest, Math.max(0, cpu - (block?.cpuFirst ?? this.#second.cpu)));
     const starved =
       (isShort && waited >= likely * NOTABLE_WAIT) ||
-      (longest - atMost < this.#threshold && atMost >= longest * STARVED_SHARE);
+      (longest - atMost < this.#threshold && atMost >= longest * STARVED_SHARE) ||
+      // The kernel credits a wait late and in part. Not by the thread's own counts alone: a loop that reads from a disk also shows little CPU.
+      (cpu > 0 &&
+        onCpu < Math.min(this.#threshold, likely * HARDLY_ON_CPU) &&
+        wasMissed(seen, likely, this.#threshold * CAPTURE_FROM));
     return {
       thread: this.thread,
       basis: this.#watch.basis,
@@ -326,4 +338,13 @@ export class LoopObserver {
       holders: [...(seen?.holders.values() ?? [])],
     };
   }
+}
+
+/** Whether a turn ran at every look, and was looked at so rarely that the machine held up the sampler too. */
+function wasMissed(seen: Sightings | null, length: Seconds, from: Seconds): boolean {
+  if (seen === null || [...seen.syscalls.keys()].some((name) => name !== 'running')) return false;
+  const looks = seen.syscalls.get('running') ?? 0;
+  const young = Math.min(length, OLD_BLOCK) - from;
+  const meant = young / CAPTURE_EVERY + Math.max(0, length - OLD_BLOCK) / CAPTURE_OLD_EVERY;
+  return looks < LATE_LOOKS * (meant - LOOKS_MISSED);
 }

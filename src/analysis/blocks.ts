@@ -1,7 +1,7 @@
 import { type RankedPlace, rankPlaces, type WeightedStack } from '../core/place.ts';
 import { ATTR } from '../core/semconv.ts';
 import { median } from '../core/statistics.ts';
-import type { RecordingView, Seconds, Span } from '../core/types.ts';
+import type { Ratio, RecordingView, Seconds, Span } from '../core/types.ts';
 import { numberAttribute, textAttribute, weightedStacks } from './attributes.ts';
 import { type Holder, holderOf } from './gil-holder.ts';
 import { IMPORT, isImport } from './import-blocks.ts';
@@ -10,6 +10,18 @@ import { IMPORT, isImport } from './import-blocks.ts';
 
 /** The mechanism of a block in which garbage was collected. */
 export const COLLECTOR = 'gc';
+
+/** How V8's profiler names the time in its collector. */
+const V8_COLLECTOR = '(garbage collector)';
+/**
+ * V8 collects with helper threads and its main thread works beside them. Where that was on a core for less than this of a block with the
+ * collector in its stacks, and was seen in no call but that in which it waits for the helpers, these got no core: collections of 67 to 640 ms
+ * with 1 to 14 ms on a core, with 25 threads for two cores.
+ */
+const COLLECTOR_ON_CPU: Ratio = 0.25;
+/** Of the stacks; by chance one may fall into a short collection. */
+const COLLECTOR_SHARE: Ratio = 0.2;
+const WAITS_FOR_HELPERS = /^(?:(?:running|futex)=\d+ ?)+$/;
 
 /** One block, read back from its span. */
 export interface Block {
@@ -75,12 +87,30 @@ export function readBlock(view: RecordingView, span: Span): Block {
     total: numberOf(span, ATTR.compositeSum) ?? (min + max) / 2,
     onCpu: either(ATTR.compositeOnCpu, ATTR.onCpu),
     runQueueWait: either(ATTR.compositeRunQueueWait, ATTR.runQueueWait),
-    starved: span.attributes[ATTR.starved] === true,
+    starved: span.attributes[ATTR.starved] === true || collectsWithoutCore(span, own, max),
     stacks,
     places: rankPlaces(stacks),
     holder: holder === null ? null : { thread: holder.thread, waiting: own },
     mechanism: holder === null && isImport(stacks) ? IMPORT : textOf(span, ATTR.mechanism),
   };
+}
+
+/** Whether V8 collected garbage in this block while its threads waited for cores. */
+function collectsWithoutCore(
+  span: Span,
+  stacks: readonly WeightedStack[],
+  longest: Seconds,
+): boolean {
+  const all = sum(stacks.map(({ weight }) => weight));
+  const collecting = stacks.filter(({ frames }) => frames[0]?.function === V8_COLLECTOR);
+  const onCpu = numberOf(span, ATTR.onCpu);
+  return (
+    onCpu !== null &&
+    onCpu < longest * COLLECTOR_ON_CPU &&
+    sum(collecting.map(({ weight }) => weight)) >= all * COLLECTOR_SHARE &&
+    collecting.length > 0 &&
+    WAITS_FOR_HELPERS.test(textOf(span, ATTR.syscall) ?? '')
+  );
 }
 
 /** Blocks of one loop and one cause together. */

@@ -131,6 +131,30 @@ describe('loop-blocked', () => {
     }
   });
 
+  it('does not blame a program whose collector waited for cores', () => {
+    const collected = (onCpu: number, syscall: string, shares: readonly string[]) =>
+      findingsOf([
+        stack('gc', '(garbage collector)@node:(native)'),
+        stack('next', 'next'),
+        block(1, 0.5, {
+          [ATTR.basis]: 'iteration',
+          [ATTR.mechanism]: 'cpu',
+          [ATTR.onCpu]: onCpu,
+          [ATTR.runQueueWait]: 0.38,
+          [ATTR.syscall]: syscall,
+          [ATTR.stackShares]: shares,
+        }),
+      ]).map(({ mechanism, severity }) => `${mechanism ?? ''} ${severity}`);
+    const starved = ['starved note'];
+    const blamed = ['cpu warning'];
+    expect(collected(0.007, 'running=28 futex=8', ['gc=0.2', 'next=0.3'])).toEqual(starved);
+    expect(collected(0.001, 'futex=4', ['gc=0.5'])).toEqual(starved);
+    // It collected, and was on a core for it; it read a file; it waited for a lock, and hardly collected.
+    expect(collected(0.3, 'running=28 futex=8', ['gc=0.5'])).toEqual(blamed);
+    expect(collected(0.007, 'running=28 read=8', ['gc=0.2', 'next=0.3'])).toEqual(blamed);
+    expect(collected(0.007, 'running=1 futex=28', ['gc=0.05', 'next=0.45'])).toEqual(blamed);
+  });
+
   it('gathers what the collector held up in any place into one finding', () => {
     const found = findingsOf([
       stack('a', 'parse'),
@@ -340,6 +364,21 @@ describe('cpu-spin', () => {
       );
     expect(kinds(['poll=10'])).toEqual([]);
     expect(kinds(['poll=6', 'retry=4'])).toEqual(['cpu-spin']);
+  });
+
+  it('is silent about a thread that waits for a core nearly all the time and uses next to none', () => {
+    const shares = { [ATTR.stackShares]: ['poll=5', 'retry=5'] };
+    const kinds = (got: number) =>
+      findingsOf([
+        ...SPINNING,
+        ...seconds(8, {
+          ...shares,
+          [ATTR.activityOnCpu]: got,
+          [ATTR.activityRunQueueWait]: 0.93,
+        }),
+      ]).map(({ kind }) => kind);
+    expect(kinds(0.004)).toEqual([]);
+    expect(kinds(0.05)).toEqual(['cpu-spin']);
   });
 
   it('is silent about a burst of three seconds', () => {

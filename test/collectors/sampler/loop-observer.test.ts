@@ -20,6 +20,10 @@ interface Options {
   /** From then on nothing of the process can be read. */
   readonly dies?: number;
   readonly late?: { readonly at: number; readonly by: number };
+  /** What it is found in; `running` by default. */
+  readonly syscall?: string;
+  /** What it had of a core before, and has of each second from then on; nothing, as where the kernel does not count, by default. */
+  readonly cpu?: { readonly before: number; readonly share: number };
 }
 
 /** Samples a simulated thread as the sampling loop would and gives the blocks it reports. */
@@ -59,7 +63,8 @@ function observeCounted(
     readings: {
       refresh: () => true,
       get cpu() {
-        return 0;
+        const { before = 0, share = 0 } = options.cpu ?? {};
+        return before + (at - 100) * share;
       },
       get wait() {
         return waited();
@@ -69,7 +74,7 @@ function observeCounted(
         asked = current();
         return asked?.asleep === true && asked === before;
       },
-      syscall: () => ({ name: 'running', file: null }),
+      syscall: () => ({ name: options.syscall ?? 'running', file: null }),
     },
     capture() {
       stacksRead++;
@@ -188,6 +193,20 @@ describe('LoopObserver', () => {
       late: { at: 100.56, by: 0.14 },
     });
     expect(blocks).toMatchObject([{ starved: true }]);
+  });
+
+  it('calls a turn starved that got no core while the sampler got none, whatever wait the kernel credits', () => {
+    const long = [{ from: 100.5, to: 100.7, handle: 3 }];
+    const late = { at: 100.55, by: 0.12 };
+    const none = { before: 1, share: 0.005 };
+    expect(observe(long, { late, cpu: none })).toMatchObject([{ starved: true }]);
+    // On time; in a call; at work; where the kernel does not count.
+    expect(observe(long, { cpu: none })).toMatchObject([{ starved: false }]);
+    expect(observe(long, { late, cpu: none, syscall: 'read' })).toMatchObject([{ starved: false }]);
+    expect(observe(long, { late, cpu: { before: 1, share: 1 } })).toMatchObject([
+      { starved: false },
+    ]);
+    expect(observe(long, { late })).toMatchObject([{ starved: false }]);
   });
 
   it('does not guess how long a turn lasted that it saw too little of', () => {
