@@ -37,6 +37,16 @@ const LATE_LOOKS: number = 0.5;
 const LOOKS_MISSED = 2;
 /** And that was on a core for no more than this was not computing: with 25 threads for two cores, turns of 80 to 510 ms had 0.3 to 0.9 ms. */
 const HARDLY_ON_CPU: number = 0.1;
+/**
+ * A turn that waits for another thread (a lock, a message port, V8's helpers) is held up by the machine where that thread waits for a core for
+ * this share of it: the main thread of a pool of workers stood still for 40 to 245 ms while its one worker, with the lock of their port,
+ * was runnable for all of it (25 threads for two cores).
+ */
+const HOLDER_WAITED: number = 0.5;
+/** Between two readings of what the other threads waited, at least: half a millisecond with 64 of them, twice a turn. */
+const OTHERS_EVERY: Seconds = 0.25;
+/** The calls in which a turn waits for another thread, and none. */
+const WAITS_FOR_THREADS: ReadonlySet<string> = new Set(['futex', 'running']);
 /** A reading of the kernel's counts this old still stands for "the sample before". */
 const RECENT: Seconds = 0.03;
 /** That a process has ended is found at the end of a second: a loop that was lost earlier had ended before it. */
@@ -55,6 +65,8 @@ export interface ThreadReadings {
   readonly wait: Seconds;
   /** Whether the thread has slept since the last time this was asked and after it, by the kernel's count of its turns on a core. */
   staysAsleep(): boolean;
+  /** How long each other thread of the process has been runnable without a core in all, by its id; empty where nobody can say. */
+  othersWaits(): ReadonlyMap<number, Seconds>;
   /** The system call the thread is in (`running` when in none) and what its first argument, a descriptor, points to. */
   syscall(): { readonly name: string; readonly file: string | null };
 }
@@ -102,6 +114,8 @@ interface Sightings {
   readonly syscalls: Map<string, number>;
   readonly files: Set<string>;
   readonly holders: Map<string, Holder>;
+  /** What the other threads had waited for a core when it was first found waiting for one of them; null where it was not, or not asked. */
+  othersBefore: ReadonlyMap<number, Seconds> | null;
 }
 
 export class LoopObserver {
@@ -114,6 +128,7 @@ export class LoopObserver {
   readonly #raw: boolean;
   #open: OpenTurn | null = null;
   #refreshedAt: Seconds = FRACTION;
+  #othersAt: Seconds = Number.NEGATIVE_INFINITY;
   /** The last look at the present turn, while the thread is known not to have run since. */
   #look: Look | null = null;
   /** What the turn had come to when the loop could first not be read; null while it can. */
@@ -269,10 +284,15 @@ export class LoopObserver {
       syscalls: new Map(),
       files: new Set(),
       holders: new Map(),
+      othersBefore: null,
     });
     seen.at = at;
     const { syscall, file, stack, holder } = (this.#look ??= this.#lookNow());
     seen.syscalls.set(syscall, (seen.syscalls.get(syscall) ?? 0) + 1);
+    if (syscall === 'futex' && seen.othersBefore === null && at - this.#othersAt >= OTHERS_EVERY) {
+      this.#othersAt = at;
+      seen.othersBefore = this.#readings.othersWaits();
+    }
     if (file !== null && seen.files.size < FILE_LIMIT) seen.files.add(file);
     if (stack !== null) seen.stacks.set(stack, (seen.stacks.get(stack) ?? 0) + weight);
     if (holder === null) return;
@@ -292,6 +312,17 @@ export class LoopObserver {
       stack: this.#capture?.() ?? null,
       holder: found?.kind === 'gil' ? found : null,
     };
+  }
+
+  /** Whether a turn did nothing but wait for another thread, and one of them got no core meanwhile. */
+  #waitedForStarved(seen: Sightings | null, length: Seconds): boolean {
+    const before = seen?.othersBefore ?? null;
+    if (seen === null || before === null) return false;
+    if ([...seen.syscalls.keys()].some((name) => !WAITS_FOR_THREADS.has(name))) return false;
+    const now = this.#readings.othersWaits();
+    return [...before].some(
+      ([tid, waited]) => (now.get(tid) ?? waited) - waited >= length * HOLDER_WAITED,
+    );
   }
 
   #finish(turn: Turn, open: boolean): BlockMessage | null {
@@ -320,6 +351,8 @@ export class LoopObserver {
     const starved =
       (isShort && waited >= likely * NOTABLE_WAIT) ||
       (longest - atMost < this.#threshold && atMost >= longest * STARVED_SHARE) ||
+      (onCpu < Math.min(this.#threshold, likely * HARDLY_ON_CPU) &&
+        this.#waitedForStarved(seen, likely)) ||
       // The kernel credits a wait late and in part. Not by the thread's own counts alone: a loop that reads from a disk also shows little CPU.
       (cpu > 0 &&
         onCpu < Math.min(this.#threshold, likely * HARDLY_ON_CPU) &&

@@ -2,6 +2,7 @@ import { readlinkSync } from 'node:fs';
 import { FRACTION } from '../../src/core/fraction.ts';
 import type { Frame, Seconds } from '../../src/core/types.ts';
 import { KeptFile } from '../../src/platform/proc-kept-file.ts';
+import { threadIds } from '../../src/platform/proc.ts';
 import { parseSyscall, schedstatIn } from '../../src/platform/proc-parse.ts';
 import type { ThreadReadings } from './loop-observer.ts';
 import type { BlockMessage } from './messages.ts';
@@ -133,6 +134,9 @@ function mechanismOfCalls(
   return most === '' || most === 'unknown' || most.startsWith('syscall ') ? 'unknown' : 'file-io';
 }
 
+/** Threads whose waits are read at once: 10 µs each. */
+const OTHERS_LIMIT = 64;
+
 /** The first letter of `running`; every other answer begins with a digit or a sign. */
 const RUNNING = 0x72;
 
@@ -141,6 +145,7 @@ export class ProcThreadReadings implements ThreadReadings {
   cpu: Seconds = FRACTION;
   wait: Seconds = FRACTION;
   readonly #pid: number;
+  readonly #tid: number;
   readonly #schedstat: KeptFile;
   readonly #syscall: KeptFile | null;
   /** On a core, waiting for one (nanoseconds), times scheduled. */
@@ -153,6 +158,7 @@ export class ProcThreadReadings implements ThreadReadings {
   /** Throws the errno error when the thread is not there. A `syscall` file that may not be read is done without. */
   constructor(pid: number, tid: number) {
     this.#pid = pid;
+    this.#tid = tid;
     this.#schedstat = new KeptFile(`/proc/${pid}/task/${tid}/schedstat`, 128);
     this.#syscall = KeptFile.open(`/proc/${pid}/task/${tid}/syscall`, 256);
   }
@@ -180,6 +186,21 @@ export class ProcThreadReadings implements ThreadReadings {
     // `running` stands for runnable too; a thread that the kernel blocks outside a call sleeps as well.
     if (!stayed) this.#asleep = scheduled > 0 && isAsleepIn(this.#syscall);
     return stayed;
+  }
+
+  othersWaits(): ReadonlyMap<number, Seconds> {
+    const waits = new Map<number, Seconds>();
+    const numbers = new Float64Array(3);
+    for (const id of threadIds(this.#pid).slice(0, OTHERS_LIMIT)) {
+      if (id === this.#tid) continue;
+      const file = KeptFile.open(`/proc/${this.#pid}/task/${id}/schedstat`, 128);
+      if (file === null) continue;
+      const length = file.read();
+      if (length > 0 && schedstatIn(file.buffer, length, numbers))
+        waits.set(id, (numbers[1] ?? 0) / 1e9);
+      file.close();
+    }
+    return waits;
   }
 
   syscall(): { readonly name: string; readonly file: string | null } {

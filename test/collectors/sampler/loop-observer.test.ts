@@ -23,6 +23,8 @@ interface Options {
   /** What it is found in; `running` by default. */
   readonly syscall?: string;
   /** What it had of a core before, and has of each second from then on; nothing, as where the kernel does not count, by default. */
+  /** Another thread, which is runnable without a core for this share of the time. */
+  readonly otherWaits?: number;
   readonly cpu?: { readonly before: number; readonly share: number };
 }
 
@@ -74,6 +76,7 @@ function observeCounted(
         asked = current();
         return asked?.asleep === true && asked === before;
       },
+      othersWaits: () => new Map([[2, 5 + (at - 100) * (options.otherWaits ?? 0)]]),
       syscall: () => ({ name: options.syscall ?? 'running', file: null }),
     },
     capture() {
@@ -207,6 +210,17 @@ describe('LoopObserver', () => {
       { starved: false },
     ]);
     expect(observe(long, { late })).toMatchObject([{ starved: false }]);
+  });
+
+  it('calls a turn starved that waits for a thread which waits for a core', () => {
+    const long = [{ from: 100.5, to: 100.7, handle: 3, asleep: true }];
+    const seen = (syscall: string, otherWaits: number, share = 0.005) =>
+      observe(long, { syscall, otherWaits, cpu: { before: 1, share } })[0]?.starved;
+    expect(seen('futex', 0.95)).toBe(true);
+    // The others run or sleep; it waits for something else; it computes.
+    expect(seen('futex', 0.2)).toBe(false);
+    expect(seen('read', 0.95)).toBe(false);
+    expect(seen('futex', 0.95, 0.9)).toBe(false);
   });
 
   it('does not guess how long a turn lasted that it saw too little of', () => {

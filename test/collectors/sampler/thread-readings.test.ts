@@ -65,6 +65,22 @@ describe('staysAsleep', () => {
   });
 });
 
+describe('othersWaits', () => {
+  it('has every other thread of the process with what it waited in all, and none of one that is gone', async () => {
+    const readings = await readingsOf('setInterval(() => {}, 1e6);');
+    const child = children[0] ?? expect.fail('no process');
+    const waits = readings.othersWaits();
+    // Those of V8's platform and of libuv.
+    expect(waits.size).toBeGreaterThanOrEqual(4);
+    expect(waits.has(child.pid ?? 0)).toBe(false);
+    for (const waited of waits.values()) expect(waited).toBeGreaterThanOrEqual(0);
+    child.kill('SIGKILL');
+    await new Promise((resolve) => child.once('exit', resolve));
+    expect(readings.othersWaits().size).toBe(0);
+    readings.close();
+  });
+});
+
 describe('mechanismOf', () => {
   const frame = (name: string, file: string) => ({ function: name, file, line: 1 });
   const found = (call: string, ...frames: ReturnType<typeof frame>[]) =>
