@@ -30,11 +30,11 @@ const STARVED_SHARE: number = 0.5;
  */
 const MOSTLY_WAITED_MARGIN: number = 1.15;
 /**
- * A turn that was looked at less than half as often as was meant, give or take two looks, fell into a stretch in which the sampler, which asks
+ * A turn that was looked at less than half as often as was meant, give or take a look, fell into a stretch in which the sampler, which asks
  * for a higher priority than any program has, got no core either.
  */
 const LATE_LOOKS: number = 0.5;
-const LOOKS_MISSED = 2;
+const LOOKS_MISSED = 1;
 /** And that was on a core for no more than this was not computing: with 25 threads for two cores, turns of 80 to 510 ms had 0.3 to 0.9 ms. */
 const HARDLY_ON_CPU: number = 0.1;
 /**

@@ -98,6 +98,7 @@ export async function watchProgram(
     const inspect = program.recipe?.kind === 'node' ? ['--inspect'] : [];
     const args = ['attach', String(started.pid), '-d', String(watchS), '--json', '--no-recording'];
     const before = cpuPressureTotal();
+    const began = performance.now();
     const run = await runCli([...args, ...inspect], { limitS: watchS + 120 });
     const after = cpuPressureTotal();
     const verdicts = parseReport(run).findings.filter(({ severity }) => severity !== 'note');
@@ -115,7 +116,10 @@ export async function watchProgram(
       planted: program.plants ? verdicts.some(isPlanted) : null,
       wrong: wrongFindings.map(({ code, kind, summary }) => `${code} ${kind}: ${summary}`),
       wrongFindings,
-      cpuPressure: before === null || after === null ? null : (after - before) / 1e6 / watchS,
+      cpuPressure:
+        before === null || after === null
+          ? null
+          : (after - before) / 1e3 / (performance.now() - began),
     };
   } finally {
     await started.stop();
