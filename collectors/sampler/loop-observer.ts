@@ -38,15 +38,15 @@ const LOOKS_MISSED = 1;
 /** And that was on a core for no more than this was not computing: with 25 threads for two cores, turns of 80 to 510 ms had 0.3 to 0.9 ms. */
 const HARDLY_ON_CPU: number = 0.1;
 /**
- * A turn that waits for another thread (a lock, a message port, V8's helpers) is held up by the machine where that thread waits for a core for
- * this share of it: the main thread of a pool of workers stood still for 40 to 245 ms while its one worker, with the lock of their port,
- * was runnable for all of it (25 threads for two cores).
+ * A turn that waits for another thread (a lock, the GIL, a message port, V8's helpers) is held up by the machine where that thread waits for a
+ * core for this share of it, and what is left without its wait is no block: the main thread of a pool of workers stood still for 40 to
+ * 245 ms while its one worker, with the lock of their port, was runnable for all of it (25 threads for two cores).
  */
 const HOLDER_WAITED: number = 0.5;
 /** Between two readings of what the other threads waited, at least: half a millisecond with 64 of them, twice a turn. */
 const OTHERS_EVERY: Seconds = 0.25;
 /** The calls in which a turn waits for another thread, and none. */
-const WAITS_FOR_THREADS: ReadonlySet<string> = new Set(['futex', 'running']);
+const WAITS_FOR_THREADS: ReadonlySet<string> = new Set(['futex', 'gil', 'running']);
 /** A reading of the kernel's counts this old still stands for "the sample before". */
 const RECENT: Seconds = 0.03;
 /** That a process has ended is found at the end of a second: a loop that was lost earlier had ended before it. */
@@ -289,7 +289,8 @@ export class LoopObserver {
     seen.at = at;
     const { syscall, file, stack, holder } = (this.#look ??= this.#lookNow());
     seen.syscalls.set(syscall, (seen.syscalls.get(syscall) ?? 0) + 1);
-    if (syscall === 'futex' && seen.othersBefore === null && at - this.#othersAt >= OTHERS_EVERY) {
+    const waits = syscall === 'futex' || syscall === 'gil';
+    if (waits && seen.othersBefore === null && at - this.#othersAt >= OTHERS_EVERY) {
       this.#othersAt = at;
       seen.othersBefore = this.#readings.othersWaits();
     }
@@ -314,15 +315,18 @@ export class LoopObserver {
     };
   }
 
-  /** Whether a turn did nothing but wait for another thread, and one of them got no core meanwhile. */
+  /** Whether a turn, of `length` without its own wait for a core, did nothing but wait for another thread which got none meanwhile. */
   #waitedForStarved(seen: Sightings | null, length: Seconds): boolean {
     const before = seen?.othersBefore ?? null;
     if (seen === null || before === null) return false;
     if ([...seen.syscalls.keys()].some((name) => !WAITS_FOR_THREADS.has(name))) return false;
     const now = this.#readings.othersWaits();
-    return [...before].some(
-      ([tid, waited]) => (now.get(tid) ?? waited) - waited >= length * HOLDER_WAITED,
-    );
+    return [...before].some(([tid, first]) => {
+      const waited = (now.get(tid) ?? first) - first;
+      return (
+        waited >= length * HOLDER_WAITED && length - waited < this.#threshold * MOSTLY_WAITED_MARGIN
+      );
+    });
   }
 
   #finish(turn: Turn, open: boolean): BlockMessage | null {
@@ -352,7 +356,7 @@ export class LoopObserver {
       (isShort && waited >= likely * NOTABLE_WAIT) ||
       (longest - atMost < this.#threshold && atMost >= longest * STARVED_SHARE) ||
       (onCpu < Math.min(this.#threshold, likely * HARDLY_ON_CPU) &&
-        this.#waitedForStarved(seen, likely)) ||
+        this.#waitedForStarved(seen, likely - waited)) ||
       // The kernel credits a wait late and in part. Not by the thread's own counts alone: a loop that reads from a disk also shows little CPU.
       (cpu > 0 &&
         onCpu < Math.min(this.#threshold, likely * HARDLY_ON_CPU) &&

@@ -217,7 +217,9 @@ describe('LoopObserver', () => {
     const seen = (syscall: string, otherWaits: number, share = 0.005) =>
       observe(long, { syscall, otherWaits, cpu: { before: 1, share } })[0]?.starved;
     expect(seen('futex', 0.95)).toBe(true);
-    // The others run or sleep; it waits for something else; it computes.
+    expect(seen('gil', 0.95)).toBe(true);
+    // The others run or sleep, or what they had of a core was long enough; it waits for something else; it computes.
+    expect(seen('gil', 0.6)).toBe(false);
     expect(seen('futex', 0.2)).toBe(false);
     expect(seen('read', 0.95)).toBe(false);
     expect(seen('futex', 0.95, 0.9)).toBe(false);
