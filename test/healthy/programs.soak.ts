@@ -15,6 +15,17 @@ const PLANT_EVERY = Math.min(60, SOAK_S / 4);
 const HOUR_S = 3600;
 const FORMS = PROGRAMS.flatMap((program) => LOADS.map((load) => ({ program, load })));
 
+/** How many of each kind and mechanism. */
+function counted({ wrongFindings }: Watched): string {
+  const counts = new Map<string, number>();
+  for (const { code, kind, mechanism } of wrongFindings) {
+    const what = `${code} ${kind}${mechanism === null ? '' : ` (${mechanism})`}`;
+    counts.set(what, (counts.get(what) ?? 0) + 1);
+  }
+  const texts = [...counts].map(([what, n]) => `${n} × ${what}`);
+  return texts.length === 0 ? '0' : texts.join(', ');
+}
+
 it('healthy programs', { timeout: 12 * HOUR_S * 1e3 }, async () => {
   const rows: Watched[] = [];
   const failures: unknown[] = [];
@@ -57,7 +68,7 @@ ${table(
     `${row.watchS.toFixed(0)} s`,
     row.cpuPressure === null ? 'unknown' : percent(row.cpuPressure, 0),
     row.planted === null ? 'none planted' : row.planted ? 'yes' : '**no**',
-    row.wrong.length === 0 ? '0' : row.wrong.join('; '),
+    counted(row),
   ]),
 )}`,
   );
