@@ -81,12 +81,31 @@ function namedGrowth(memory: Readings, { isSteady, isUncached }: HeldGrowth): Gr
   return isMuch || isPlain ? { what: 'memory', verb: 'grows', unit: 'bytes', trend } : null;
 }
 
+/** Callbacks that become more, by what keeps them. */
+const CALLBACKS: Partial<
+  Record<
+    AllocatedGrowth['mechanism'],
+    { readonly what: string; readonly remedy: (owner: string) => string }
+  >
+> = {
+  listeners: {
+    what: 'listeners that are added',
+    remedy: (owner) =>
+      `Remove each listener that ${owner} adds when what it is for is over, or add it with { once: true } and a signal of its own.`,
+  },
+  timers: {
+    what: 'timers that repeat, set',
+    remedy: (owner) =>
+      `Clear each timer that ${owner} sets (clearInterval) when what it is for is over: until then it keeps all that its function refers to.`,
+  },
+};
+
 /** What V8 could not collect was allocated in one place. */
 function allocatedFinding(
   view: RecordingView,
   { mechanism, pid, owner, places, evidence, trend }: AllocatedGrowth,
 ): Omit<Finding, 'id'> {
-  const isListeners = mechanism === 'listeners';
+  const callbacks = CALLBACKS[mechanism];
   const finding = leakFinding(
     view,
     {
@@ -102,10 +121,10 @@ function allocatedFinding(
       code: 'TRC110',
       kind: 'memory-leak',
       mechanism,
-      owned: `by ${isListeners ? 'listeners that are added' : 'what is allocated'} in ${owner.name}`,
+      owned: `by ${callbacks?.what ?? 'what is allocated'} in ${owner.name}`,
       owner,
-      remedy: isListeners
-        ? `Remove each listener that ${owner.name} adds when what it is for is over, or add it with { once: true } and a signal of its own.`
+      remedy: callbacks
+        ? callbacks.remedy(owner.name)
         : `Look for who keeps what ${owner.name} allocates: a list, a map, a closure, a promise that is never settled.`,
     },
   );

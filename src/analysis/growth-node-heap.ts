@@ -52,6 +52,7 @@ const KINDS: Readonly<
   Record<AllocatedGrowth['mechanism'], { readonly limits: Limits; readonly by: string }>
 > = {
   listeners: { limits: LISTENERS, by: 'for listeners added in' },
+  timers: { limits: LISTENERS, by: 'for timers set in' },
   'v8-external': { limits: BUFFERS, by: 'for buffers made in' },
   'v8-heap': { limits: ANYTHING, by: 'under' },
 };
@@ -72,9 +73,12 @@ const MAKES_BUFFERS = /(?:^|\.)(?:alloc\w*|from\w*|concat|FastBuffer|createUnsaf
 const KEEPS_CALLBACKS =
   /(?:^|\.)(?:addEventListener|addListener|prependListener|_addListener|on|once)$/;
 
+/** One that repeats is kept until somebody clears it, like a callback, and becomes no more in a program that does. Those that end do so by themselves. */
+const REPEATS = /(?:^|\.)setInterval$/;
+
 /** Growth of V8's heap with the place that allocated it. */
 export interface AllocatedGrowth {
-  readonly mechanism: 'listeners' | 'v8-heap' | 'v8-external';
+  readonly mechanism: 'listeners' | 'timers' | 'v8-heap' | 'v8-external';
   readonly pid: number;
   readonly owner: Owner;
   /** The place that allocates and what called it, innermost first. */
@@ -159,6 +163,7 @@ function growthIn(
   // A callback that stays keeps all that it refers to: where callbacks grow, what else grows hangs on them.
   return (
     siteGrowth(pid, { looks, external: none, of: 'listeners' }) ??
+    siteGrowth(pid, { looks, external: none, of: 'timers' }) ??
     (isOutside ? siteGrowth(pid, { looks, external, of: 'v8-external' }) : null) ??
     siteGrowth(pid, { looks, external, of: 'v8-heap' })
   );
@@ -166,11 +171,12 @@ function growthIn(
 
 const IS_OF: Readonly<Record<AllocatedGrowth['mechanism'], (site: HeapSite) => boolean>> = {
   listeners: ({ frames }) => frames.some(keepsCallbacks),
+  timers: ({ frames }) => frames.some(repeats),
   'v8-external': ({ frames }) => frames.some(makesBuffers),
   'v8-heap': () => true,
 };
 
-/** Growth of what one place allocates, of all sites, of those of listeners or of those of buffers. */
+/** Growth of what one place allocates, of all sites, or of those of listeners, of timers or of buffers. */
 function siteGrowth(
   pid: number,
   {
@@ -201,7 +207,8 @@ function siteGrowth(
   const limits = isOutside ? BUFFERS : KINDS[kind].limits;
   const before = first.used + (external[0] ?? 0);
   if (rise < Math.max(limits.rise, before * limits.ratio) || samples < limits.samples) return null;
-  if (kind !== 'listeners' && share < SITE_SHARE) return null;
+  const isCallbacks = kind === 'listeners' || kind === 'timers';
+  if (!isCallbacks && share < SITE_SHARE) return null;
   const at = looks.map((look) => look.at);
   const stays = own.map(sumOf);
   if (!isSteady(at, isOutside ? external : stays, limits.steady) || !becomesMore(stays))
@@ -274,6 +281,9 @@ const sumOf = (sites: readonly Pick<HeapSite, 'bytes'>[]): Bytes =>
 
 const keepsCallbacks = ({ function: name, file }: Frame): boolean =>
   file.startsWith('node:') && KEEPS_CALLBACKS.test(name);
+
+const repeats = ({ function: name, file }: Frame): boolean =>
+  file.startsWith('node:') && REPEATS.test(name);
 
 const makesBuffers = ({ function: name, file }: Frame): boolean =>
   file.startsWith('node:') && MAKES_BUFFERS.test(name);

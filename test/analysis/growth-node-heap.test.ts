@@ -68,6 +68,21 @@ describe('a V8 heap that was collected before each look', () => {
     expect(finding?.where[0]?.function).toBe('send');
   });
 
+  it('blames timers that repeat and become more, and none that are set once', () => {
+    const INTERVAL = frame('setInterval', 'node:timers');
+    const seen = (level: (i: number) => number) =>
+      findingsOf(
+        looks(
+          (i) => 10 + 0.4 * i,
+          (i) => (i === 0 ? [] : [site([INTERVAL, OWN], level(i) * MIB)]),
+        ),
+      );
+    expect(seen((i) => 0.3 * i)).toMatchObject([
+      { kind: 'memory-leak', mechanism: 'timers', where: [{ function: 'handle' }] },
+    ]);
+    expect(seen(() => 0.3)).toEqual([]);
+  });
+
   describe('with buffers that it holds', () => {
     const BUFFER = frame('alloc', 'node:buffer');
     const external = (value: (second: number) => number): Observation[] =>
