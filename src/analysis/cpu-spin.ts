@@ -16,7 +16,7 @@ import { throttlingRecord } from './throttling.ts';
 /**
  * TRC102 cpu-spin: an event loop that turns at full speed with nothing arriving: a retry without a wait, a cancellation delivered again
  * and again, a poll with no timeout. Full load looks the same to a CPU meter; what tells them apart is that a spinning loop polls in
- * every few microseconds of work and is handed no I/O.
+ * every few microseconds of work and is handed no I/O. Assumed: work that arrives otherwise (a queue that another thread fills) takes longer than a turn.
  */
 
 /** Shorter bursts at full CPU are ordinary work: a start-up, a garbage collection, one large response. */

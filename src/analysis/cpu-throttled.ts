@@ -5,7 +5,7 @@ import { cores, QUOTA_REMEDY, throttlingRecord } from './throttling.ts';
 
 /**
  * TRC120 cpu-throttled: the control group used up its CPU quota and was stopped until the next period, again and again. The kernel's own
- * counters say so; what they cannot say is which of the processes in the group used it up.
+ * counters say so; what they cannot say is which of the processes in the group used it up. Assumed: the quota stayed the same through the run.
  */
 
 /** Where kubernetes-mixin's alert CPUThrottlingHigh stands. */

@@ -6,7 +6,7 @@ import { recordedLoad } from './load-result.ts';
 
 /**
  * TRC118 crosstalk: an answer held the mark that only another request was sent with (`--check-nonce`). One is enough: no server makes up somebody
- * else's mark, so nothing but a mix-up explains it.
+ * else's mark, so nothing but a mix-up explains it. Assumed: marks are random and long enough that no two requests of the run have the same.
  */
 export const crosstalk: Detector = {
   code: 'TRC118',

@@ -17,7 +17,8 @@ import { trendOf } from '../core/trend.ts';
 
 /**
  * TRC110 memory-leak. Memory that grows says little: caches fill for hours (llama.cpp keeps prompts up to 8 GiB by default), allocators keep
- * what they got. It is called a leak when the runtime's own heap holds it, or when it follows the work done; else it is a note.
+ * what they got. It is called a leak when the runtime's own heap holds it, or when it follows the work done; else it is a note. Assumed: what only
+ * the process can give back (anonymous, shared, swapped out) is its own, and a cache has levelled off by the end of the run.
  */
 
 /** glibc's arenas grow in steps of up to 64 MiB each; 8 MiB and a tenth is where growth is no longer one buffer. */

@@ -24,7 +24,8 @@ import { type Trend, trendOf } from '../core/trend.ts';
 
 /**
  * TRC111 to TRC113 and TRC119: what grows in number and does not level off. A trend alone is no leak (caches fill, pools warm up, load rises): a
- * leak has an owner, or grows with the work done. Anything else is a note.
+ * leak has an owner, or grows with the work done. Anything else is a note. Assumed: readings about evenly spaced, one a second, and a rise that would
+ * go on; that nobody will give back what was taken cannot be seen, so no confidence is above `likely`.
  */
 
 /** A leak of 16 descriptors in half a minute fills the usual soft limit of 1,024 in half an hour; less may be a few new clients. */

@@ -7,7 +7,7 @@ import { position } from './wait-places.ts';
 
 /**
  * TRC106 lock-contention: threads that get on, but spend their time waiting for a lock that others have. What is known are readings, some in a
- * row every two seconds: shares of them are shares of the time.
+ * row every two seconds: shares of them are shares of the time. Assumed: the readings do not fall in step with the program's own rhythm.
  */
 const CODE = 'TRC106';
 

@@ -13,7 +13,7 @@ import { textAttribute } from './attributes.ts';
 
 /**
  * TRC121 memory-limit: the control group has little left below its memory limit, or the kernel has already killed in it. The page cache
- * does not count: it fills any limit in time, and the kernel drops it when memory is asked for.
+ * does not count: it fills any limit in time, and the kernel drops it when memory is asked for. Assumed: nobody raises the limit as it is neared.
  */
 
 /** What is left of a limit is gone with one large request from here on, and the kernel then kills. */

@@ -9,7 +9,8 @@ import { recordedLoad } from './load-result.ts';
 
 /**
  * TRC117 race: failures of one kind whose share grows with how many requests are under way at once. Whoever is alone does not race; what fails
- * among many and not alone shares something. Refusals for want of room (429, 503, timeouts) grow with load in a sound server and are left out.
+ * among many and not alone shares something. Refusals for want of room (429, 503, timeouts) grow with load in a sound server and are left out. Assumed:
+ * requests of all levels ask for the same, and fail independently of each other at one level.
  */
 
 const CODE = 'TRC117';

@@ -14,7 +14,8 @@ import {
 
 /**
  * TRC114: asyncio tasks that grow in number and do not level off. The number is read each second; whose they are is told by the first and the
- * last look at what the tasks do: the coroutine that accounts for most of the growth.
+ * last look at what the tasks do: the coroutine that accounts for most of the growth. Assumed: the tasks looked at are like those that were not (`read`
+ * of `total`), and what stays through the run would stay after it.
  */
 
 /** A task more every two seconds; each holds a coroutine with its frames, some kilobytes, and what those refer to. */
