@@ -23,6 +23,7 @@ export const FULL: boolean = process.env['TRACEWRIGHT_FULL'] === '1';
  */
 const PACKAGES = {
   bash: ['bash=5.2.15-2*'],
+  'eu-stack': ['elfutils=0.188-*', 'libasm1=0.188-*', 'libdw1=0.188-*', 'libelf1=0.188-*'],
   fish: ['fish=3.6.0-3.1*', 'fish-common=3.6.0-3.1*', 'libpcre2-32-0=10.42-1*'],
   perf: [
     'linux-perf=6.1.*',

@@ -9,7 +9,8 @@ import type { UndoEntry } from './undo-journal.ts';
 
 /**
  * The only module that does something to a target: one signal, expressions evaluated through an inspector, what others send passed on to
- * a command that trace started, the end of a trial's processes, and a private instance of the kernel's tracing.
+ * a command that trace started, the end of a trial's processes, a private instance of the kernel's tracing, and a process let run again
+ * that a tool of `--native` left stopped.
  * `test/architecture.test.ts` fails when another one could. Every function that changes something of its own accord wants the entry of the
  * undo journal that covers it, so nothing can be done that nobody would undo. Docs: docs/cleanup.md, docs/decisions/0009.
  */
@@ -52,8 +53,8 @@ export function signalToOpen(target: ProcessTarget, entry: UndoEntry): SignalRef
 }
 
 /**
- * Ends a command that trace started as the leader of a process group of its own, and all that it started in that group. For those of trials:
- * they are nobody's but ours.
+ * Ends a command that trace started as the leader of a process group of its own, and all that it started in that group. For those of trials
+ * and the tools of `--native`: they are nobody's but ours.
  */
 export function endProcessGroup(leader: ChildProcess): void {
   // Without a pid it was never started; 0 would be our own group.
@@ -62,6 +63,21 @@ export function endProcessGroup(leader: ChildProcess): void {
     process.kill(-leader.pid, 'SIGKILL');
   } catch {
     // ESRCH: all of them have ended.
+  }
+}
+
+/**
+ * Lets a process run again that a tool which trace had started to look at it left stopped: one that is killed between stopping a process
+ * and taking that stop leaves it so. Only where it is stopped by a signal; true where it was sent SIGCONT.
+ */
+export function letRunAgain(target: ProcessTarget): boolean {
+  const stat = readStat(target.pid);
+  if (stat === null || stat.startTicks !== target.startTicks || stat.state !== 'T') return false;
+  try {
+    process.kill(target.pid, 'SIGCONT');
+    return true;
+  } catch {
+    return false; // Gone, or no longer ours to signal.
   }
 }
 

@@ -51,6 +51,7 @@ export function sampleProfile(over: Partial<ProfileReport> = {}): ProfileReport 
     },
     cpu: new Map([[7, 0.9]]),
     exact: null,
+    native: null,
     notes: [],
     interrupted: false,
     reason: 'duration',

@@ -32,6 +32,10 @@ Looking:
       --exact                when each thread ran, waited for a core and slept,
                              by the kernel's events (as root, and where its
                              tracing is mounted; implies --mode wall)
+      --native               native frames too, of any program, by eu-stack or
+                             py-spy (--native=py-spy) where installed: these
+                             stop the process for each look, so -r is 1 to 10
+                             (default 2), and the pauses are printed
       --lag-threshold <time> blocked: a turn that lasts this long counts
                              (default 50ms)
       --inspect              open a Node process's inspector by a signal, and
@@ -39,7 +43,8 @@ Looking:
                              --inspect=force: also where it cannot be read
                              whether the application handles that signal
       --max-pause <time>     how long starting V8's profiler may stop a Node
-                             process (default 250ms)
+                             process (default 250ms), or a look of --native
+                             any process (default 1s)
 
 Output:
   -n, --top <number>         functions in the table (default 15)
@@ -59,7 +64,8 @@ Exit codes:
   2    wrong usage
   3    no such process, or it ended before anything was seen
   4    its memory may not be read
-  5    it is neither Python nor Node, or one that cannot be read
+  5    it is neither Python nor Node, or one that cannot be read; or
+       --native has no tool for it
   70   a bug in trace
   130  interrupted with Ctrl-C (what was seen until then is written)
   143  terminated (the same)

@@ -25,6 +25,9 @@ const DURATION_BOUNDS = { least: 0.1, most: 86_400 } as const;
 const DEFAULT_RATE = 100;
 /** More than a thousand a second read the stack of a busy thread for a tenth of the time. */
 const RATE_BOUNDS = { least: 1, most: 1000 } as const;
+/** Each look of `--native` stops the process and takes a tenth of a second or more. */
+const DEFAULT_NATIVE_RATE = 2;
+const NATIVE_RATE_BOUNDS = { least: 1, most: 10 } as const;
 /** Cores; in percent on the command line. */
 const DEFAULT_OVERHEAD: Ratio = 0.03;
 const OVERHEAD_BOUNDS = { least: 0.1, most: 100 } as const;
@@ -44,6 +47,7 @@ const OPTIONS = {
   rate: { type: 'string', short: 'r' },
   'max-overhead': { type: 'string' },
   exact: { type: 'boolean' },
+  native: { type: 'string' },
   'lag-threshold': { type: 'string' },
   inspect: { type: 'string' },
   'max-pause': { type: 'string' },
@@ -54,6 +58,10 @@ const OPTIONS = {
   ...LOGGED_OPTIONS,
   ...COMMON_OPTIONS,
 } as const satisfies OptionTable;
+
+/** Which tool reads native frames; `any`: the one that is there. */
+const NATIVE_CHOICES = ['any', 'eu-stack', 'py-spy'] as const;
+export type NativeChoice = (typeof NATIVE_CHOICES)[number];
 
 /** What a profile can be written as. */
 const FORMATS = ['text', 'json', 'pprof', 'speedscope', 'collapsed', 'chrome'] as const;
@@ -75,10 +83,16 @@ export const profileUsage: Usage = {
   summary: 'Say where a process spends its time, by function',
   help: profileHelp,
   options: OPTIONS,
-  bare: { inspect: 'open' },
+  bare: { inspect: 'open', native: 'any' },
   completes: {
     argument: 'process',
-    values: { pid: 'process', output: 'file', mode: PROFILE_MODES, format: FORMATS },
+    values: {
+      pid: 'process',
+      output: 'file',
+      native: NATIVE_CHOICES,
+      mode: PROFILE_MODES,
+      format: FORMATS,
+    },
   },
 };
 
@@ -95,6 +109,8 @@ export interface ProfileOptions {
   readonly rate: number;
   /** The kernel's own account of when threads ran, beside the stacks. */
   readonly exact: boolean;
+  /** Native frames, by a tool that stops the process for each look. */
+  readonly native: NativeChoice | null;
   readonly maxOverhead: Ratio;
   readonly lagThreshold: Seconds;
   /** Open a Node target's inspector; `force`: also where its signal handlers cannot be read. Null: use one that is open. */
@@ -118,7 +134,7 @@ export function parseProfileOptions(
     const value = values[name];
     return typeof value === 'string' ? value : undefined;
   };
-  const rate = text('rate');
+  const native = text('native');
   const top = text('top');
   const inspect = text('inspect');
   const output = text('output') ?? null;
@@ -126,12 +142,10 @@ export function parseProfileOptions(
     target: chooseTarget(positionals, text('pid'), text('match')),
     subprocesses: values['subprocesses'] === true,
     duration: chooseDuration(text('duration')),
-    mode: chooseMode(text('mode'), values['exact'] === true),
+    mode: chooseMode(text('mode'), values),
     exact: values['exact'] === true,
-    rate:
-      rate === undefined
-        ? DEFAULT_RATE
-        : parseCount(rate.replace(/ ?hz$/i, ''), { flag: '-r, --rate', ...RATE_BOUNDS }),
+    native: native === undefined ? null : parseChoice(native, NATIVE_CHOICES, '--native'),
+    rate: chooseRate(text('rate'), native !== undefined),
     maxOverhead: chooseOverhead(text('max-overhead')),
     lagThreshold: optional(text('lag-threshold'), LAG_RULE) ?? DEFAULT_LAG_THRESHOLD,
     inspect:
@@ -146,14 +160,36 @@ export function parseProfileOptions(
 }
 
 /** `--exact` has to know the stacks of those who wait, too. */
-function chooseMode(text: string | undefined, exact: boolean): ProfileMode {
+function chooseMode(text: string | undefined, values: OptionValues): ProfileMode {
+  const exact = values['exact'] === true;
   const mode = parseChoice(text ?? (exact ? 'wall' : 'cpu'), PROFILE_MODES, '-m, --mode');
   if (exact && mode !== 'wall')
     throw usageError(
       `--exact and --mode ${mode} contradict each other`,
       '--exact tells of each thread when it ran and when it waited, as --mode wall does.',
     );
+  if (values['native'] !== undefined) refuseBesideNative(mode, values);
   return mode;
+}
+
+/** What the looks of another program cannot tell. */
+function refuseBesideNative(mode: ProfileMode, values: OptionValues): void {
+  const other = ['exact', 'inspect', 'subprocesses', 'max-overhead'].find(
+    (name) => values[name] !== undefined && values[name] !== false,
+  );
+  const flag = other === undefined ? `--mode ${mode}` : `--${other}`;
+  if (other !== undefined || mode === 'gil' || mode === 'blocked')
+    throw usageError(
+      `--native and ${flag} contradict each other`,
+      'With --native another program looks, at one process, in mode cpu or wall.',
+    );
+}
+
+/** Looks a second. */
+function chooseRate(text: string | undefined, native: boolean): number {
+  if (text === undefined) return native ? DEFAULT_NATIVE_RATE : DEFAULT_RATE;
+  const bounds = native ? NATIVE_RATE_BOUNDS : RATE_BOUNDS;
+  return parseCount(text.replace(/ ?hz$/i, ''), { flag: '-r, --rate', ...bounds });
 }
 
 function chooseTarget(

@@ -1,7 +1,7 @@
 import { anchoredClock, takeAnchor } from '../../core/clock.ts';
 import { TraceError } from '../../core/errors.ts';
 import { EXIT, type ExitCode, exitCodeOfStop } from '../../core/exit-code.ts';
-import type { Seconds } from '../../core/types.ts';
+import type { Clock, Seconds } from '../../core/types.ts';
 import type { Profile } from '../../core/profile.ts';
 import type { ExactReport } from '../../report/profile/exact.ts';
 import type { ProfileReport } from '../../report/profile/report.ts';
@@ -10,6 +10,7 @@ import { formatSeconds } from '../../report/format.ts';
 import type { Command, CommandContext, Environment } from '../command-line/command.ts';
 import { toolVersion } from '../version.ts';
 import { StopSignals } from '../watching/stop-signals.ts';
+import type { NativeSession } from './native.ts';
 import { parseProfileOptions, type ProfileOptions, profileUsage } from './options.ts';
 import { LOOK_EVERY, ProfileSession } from './session.ts';
 import { writeProfile } from './write.ts';
@@ -17,11 +18,24 @@ import { writeProfile } from './write.ts';
 /** `trace profile`: look at all threads many times a second, and say where they were. */
 export const profileCommand: Command = { ...profileUsage, run };
 
+/** What takes a profile: by reading memory and V8's profiler, or by the tools of `--native`. */
+type Session = ProfileSession | NativeSession;
+
+async function openSession(
+  options: ProfileOptions,
+  environment: Environment,
+  clock: Clock,
+): Promise<Session> {
+  if (options.native === null) return new ProfileSession(options, environment, clock);
+  const { NativeSession: Native } = await import('./native.ts');
+  return new Native(options, environment, clock);
+}
+
 async function run({ values, positionals, environment }: CommandContext): Promise<ExitCode> {
   const options = parseProfileOptions(values, positionals);
   const stops = new StopSignals(environment);
   const anchor = takeAnchor();
-  const session = new ProfileSession(options, environment, anchoredClock(anchor));
+  const session = await openSession(options, environment, anchoredClock(anchor));
   try {
     let report: ProfileReport;
     try {
@@ -43,8 +57,8 @@ async function run({ values, positionals, environment }: CommandContext): Promis
 
 /** Says that it has begun: ten seconds are long for who sees nothing. */
 function announce(
-  session: ProfileSession,
-  { quiet, duration, mode }: ProfileOptions,
+  session: Session,
+  { quiet, duration, mode, native }: ProfileOptions,
   { stderr }: Environment,
 ): void {
   if (quiet) return;
@@ -52,10 +66,11 @@ function announce(
   const whom = length === 1 ? `pid ${session.targets[0]?.pid}` : `${length} processes`;
   const long = duration === null ? 'until Ctrl-C' : `for ${formatSeconds(duration)}`;
   stderr.write(`profiling ${whom} ${long} (${mode})\n`);
+  if (native !== null) stderr.write('--native stops it for each look, some milliseconds or more\n');
 }
 
 async function take(
-  session: ProfileSession,
+  session: Session,
   options: ProfileOptions,
   stops: StopSignals,
 ): Promise<ProfileReport> {
@@ -74,6 +89,7 @@ async function take(
     quality: session.quality((user + system) / 1e6 / elapsed),
     cpu: session.cpu,
     exact: session.exact === null ? null : named(session.exact, profile),
+    native: session.native,
     notes: session.notes,
     interrupted: reason === 'interrupted',
     reason,
@@ -92,7 +108,7 @@ function named(exact: ExactReport, { threads }: Profile): ExactReport {
 
 /** Waits for the end of the profile, looking once a second who has come and gone. */
 function untilOver(
-  session: ProfileSession,
+  session: Session,
   duration: Seconds | null,
   stops: StopSignals,
 ): Promise<'duration' | 'interrupted' | 'target-gone'> {
@@ -106,6 +122,7 @@ function untilOver(
     const looking = setInterval(() => {
       session.look().then(() => {
         if (session.isOver()) end('target-gone');
+        else if (session.isDone()) end('duration');
       }, reject);
     }, LOOK_EVERY * 1e3);
     const timer = duration === null ? undefined : setTimeout(() => end('duration'), duration * 1e3);

@@ -39,6 +39,8 @@ interface Member {
 export class ProfileSession {
   /** What `--exact` saw, at the end. */
   exact: ExactReport | null = null;
+  /** These looks stop nothing. */
+  readonly native = null;
   #exact: ExactTracing | null = null;
   readonly #options: ProfileOptions;
   readonly #environment: Environment;
@@ -99,6 +101,11 @@ export class ProfileSession {
   isOver(): boolean {
     if ((this.#python?.failure ?? null) !== null) return true;
     return [...this.#members.values()].every(({ isGone }) => isGone);
+  }
+
+  /** It ends when it is told to. */
+  isDone(): boolean {
+    return false;
   }
 
   async end(): Promise<void> {

@@ -3,6 +3,7 @@ import type { Frame } from '../../core/types.ts';
 import { jsonText } from '../json-text.ts';
 import { outside } from '../layout.ts';
 import { exactJson } from './exact.ts';
+import { nativeJson } from './native.ts';
 import type { ProfileReport } from './report.ts';
 
 /** Raised when a reader of the old form would misread the new one. */
@@ -63,7 +64,7 @@ export function renderProfileJson(report: ProfileReport): string {
       thread,
       samples: count,
       seen_s: weight,
-      frames: (profile.stacks[stack] ?? []).map(frameJson),
+      frames: (profile.stacks[stack] ?? []).map((one) => frameJson(one, report.native?.files)),
     })),
     stacks_total: profile.entries.length,
     quality: {
@@ -80,11 +81,16 @@ export function renderProfileJson(report: ProfileReport): string {
     },
     overhead: { own_cpu_ratio: quality.ownCpu, target_paused_s: quality.targetPaused },
     exact: report.exact === null ? null : exactJson(report.exact),
+    native: report.native === null ? null : nativeJson(report.native),
     notes: report.notes.map((note) => outside(note, 1000)),
   };
   return `${jsonText(document)}\n`;
 }
 
-function frameJson({ function: name, file, line }: Frame): object {
-  return { function: outside(name, 400), file: outside(file, 1024), line };
+function frameJson(
+  { function: name, file, line }: Frame,
+  nativeFiles: ReadonlySet<string> | undefined,
+): object {
+  const frame = { function: outside(name, 400), file: outside(file, 1024), line };
+  return nativeFiles?.has(file) === true ? { ...frame, native: true } : frame;
 }

@@ -1,4 +1,5 @@
 import type { ExactReport } from './exact.ts';
+import type { NativeReport } from './native.ts';
 import type { Profile } from '../../core/profile.ts';
 import type { Ratio, Seconds, TargetInfo } from '../../core/types.ts';
 
@@ -40,6 +41,8 @@ export interface ProfileReport {
   readonly reason: string;
   /** What `--exact` saw; null without it. */
   readonly exact: ExactReport | null;
+  /** How `--native` looked; null without it. */
+  readonly native: NativeReport | null;
   /** Functions to show. */
   readonly top: number;
 }

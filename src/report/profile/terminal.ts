@@ -5,12 +5,13 @@ import {
 } from '../../core/profile-functions.ts';
 import type { Profile, ProfileMode } from '../../core/profile.ts';
 import { rankPlaces } from '../../core/place.ts';
-import type { Ratio, Seconds } from '../../core/types.ts';
+import type { Frame, Ratio, Seconds } from '../../core/types.ts';
 import { formatCount, formatRatio, formatSeconds } from '../format.ts';
 import { clipEnd, clipStart, displayWidth, outside, pad } from '../layout.ts';
 import { Page } from '../page.ts';
 import type { Surface } from '../style.ts';
 import { writeExact } from './exact.ts';
+import { nativeSentence } from './native.ts';
 import type { ProfileReport } from './report.ts';
 
 /** A profile for people: the verdict, the functions, the threads, and how well it was seen. */
@@ -46,14 +47,17 @@ export function renderProfile(report: ProfileReport, surface: Surface): string {
 }
 
 /** Where most of the time was, in a line. */
-export function profileVerdict({ profile, cpu, targets }: ProfileReport): string {
+export function profileVerdict({ profile, cpu, targets, native }: ProfileReport): string {
   const pids = targets.map(({ pid }) => pid);
   const whose = pids.length === 1 ? `pid ${pids[0]}` : `${pids.length} processes`;
   const spent = [...cpu.values()].reduce((sum, one) => sum + one, 0);
   const cores = profile.duration > 0 ? spent / profile.duration : 0;
   if (totalWeight(profile) <= 0) return nothing(profile.mode, whose, cores);
   const [place] = rankPlaces(
-    profile.entries.map(({ stack, weight }) => ({ frames: profile.stacks[stack] ?? [], weight })),
+    profile.entries.map(({ stack, weight }) => ({
+      frames: withoutNative(profile.stacks[stack] ?? [], native?.files),
+      weight,
+    })),
     1,
   );
   if (place !== undefined)
@@ -65,6 +69,16 @@ export function profileVerdict({ profile, cpu, targets }: ProfileReport): string
   return first === undefined
     ? nothing(profile.mode, whose, cores)
     : `${whose}: no function has half ${WHAT[profile.mode]}; most, ${formatRatio(first.selfRatio)}, was in ${nameOf(first.function)} (${placeOf(first.file, first.line)})`;
+}
+
+/** The program's own functions are to blame, not the library that they end in; of a stack that has none, the native ones. */
+function withoutNative(
+  frames: readonly Frame[],
+  files: ReadonlySet<string> | undefined,
+): readonly Frame[] {
+  if (files === undefined) return frames;
+  const own = frames.filter(({ file }) => !files.has(file));
+  return own.length > 0 ? own : frames;
 }
 
 function nothing(mode: ProfileMode, whose: string, cores: number): string {
@@ -86,7 +100,7 @@ function writeTarget(page: Page, { profile, targets, quality, reason }: ProfileR
     reason === 'target-gone' ? ', then it ended' : reason === 'interrupted' ? ', interrupted' : '';
   page.row(
     page.style.dim(
-      `${profile.mode}, ${formatSeconds(profile.duration)} at ${Math.round(quality.rate)} looks a second${ended}`,
+      `${profile.mode}, ${formatSeconds(profile.duration)} at ${formatRate(quality.rate)} looks a second${ended}`,
     ),
   );
 }
@@ -117,6 +131,11 @@ function writeFunctions(
   }
   const left = functions.length - top;
   if (left > 0) page.row(page.style.dim(`and ${formatCount(left)} more functions (--top, --json)`));
+}
+
+/** Below three a second (`--native`) with a decimal. */
+function formatRate(rate: number): string {
+  return rate < 3 ? String(Math.round(rate * 10) / 10) : String(Math.round(rate));
 }
 
 function threadText(profile: Profile, thread: number, among: number): string {
@@ -156,7 +175,7 @@ function writeThreads(page: Page, profile: Profile): void {
     page.row(page.style.dim(`and ${ranked.length - THREADS_SHOWN} more threads`));
 }
 
-function writeQuality(page: Page, { profile, quality, notes }: ProfileReport): void {
+function writeQuality(page: Page, { profile, quality, notes, native }: ProfileReport): void {
   page.gap();
   const errors = Object.entries(quality.errors).filter(([, count]) => count > 0);
   const wrong = errors.reduce((sum, [, count]) => sum + count, 0);
@@ -173,7 +192,7 @@ function writeQuality(page: Page, { profile, quality, notes }: ProfileReport): v
       ? [`${formatSeconds(waited)} of waiting for a core are not counted`]
       : []),
     `trace itself used ${formatRatio(quality.ownCpu)} of a core`,
-    ...(quality.targetPaused > 0
+    ...(quality.targetPaused > 0 && native === null
       ? [`the process was held for ${formatSeconds(quality.targetPaused)} at most`]
       : []),
   ];
@@ -182,6 +201,7 @@ function writeQuality(page: Page, { profile, quality, notes }: ProfileReport): v
     page.paragraph(
       `Looked ${Math.round(quality.rate)} times a second in the end instead of ${quality.askedRate}: that took ${formatRatio(quality.loweredFor)} of a core, more than --max-overhead ${formatRatio(quality.maxOverhead)}.`,
     );
+  if (native !== null) page.paragraph(nativeSentence(native));
   for (const note of notes) page.paragraph(outside(note, 600));
 }
 

@@ -10,7 +10,7 @@ import type { Runtime } from './tools.ts';
 /** What no measurement shows. */
 const BY_NATURE = [
   'There is no command that says where a process is at this moment, and no flame graph: py-spy, Austin and 0x have them.',
-  'Native frames (C extensions, libuv) are not read; `py-spy record --native` and `perf record` do.',
+  'Native frames (C extensions, libuv) are read by no code of trace: `trace profile --native` has py-spy or eu-stack do it, a hundred looks at most; `py-spy record --native` and `perf record` take any number.',
   'A Node target without an inspector gets no function, only blocks and their lengths; 0x and clinic flame name it, in a server started under them.',
 ];
 
