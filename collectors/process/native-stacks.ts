@@ -45,9 +45,9 @@ export async function lookNatively(
   mostHeld: Seconds,
 ): Promise<NativeLook> {
   let why: string | null = null;
-  let kill = (_reason: string): void => {};
+  let breakOff = (_reason: string): void => {};
   const watch = new HoldWatch(target.pid, (since) => {
-    if (since > mostHeld) kill('it held the process longer than --max-pause allows');
+    if (since > mostHeld) breakOff('it held the process longer than --max-pause allows');
   });
   const { states } = watch;
   if (states.get(target.pid) === 'T') {
@@ -68,18 +68,18 @@ export async function lookNatively(
       // eu-stack would ask servers for symbols.
       env: { ...process.env, DEBUGINFOD_URLS: '', NO_COLOR: '1', RUST_LOG: '', RUST_BACKTRACE: '' },
     });
-    kill = (reason) => {
+    breakOff = (reason) => {
       why ??= reason;
       endProcessGroup(child);
     };
-    const timer = setTimeout(() => kill('it took longer than ten seconds'), LOOK_LIMIT * 1e3);
+    const timer = setTimeout(() => breakOff('it took longer than ten seconds'), LOOK_LIMIT * 1e3);
     const out: Buffer[] = [];
     let length = 0;
     let error = '';
     child.stdout.on('data', (chunk: Buffer) => {
       length += chunk.length;
       if (length <= OUTPUT_LIMIT) out.push(chunk);
-      else kill('it printed more than 64 MiB');
+      else breakOff('it printed more than 64 MiB');
     });
     child.stderr.on('data', (chunk: Buffer) => {
       error = (error + chunk.toString()).slice(-ERROR_LIMIT);
@@ -91,7 +91,7 @@ export async function lookNatively(
     child.once('error', (failed) => finish(null, failed.message));
     child.once('close', (code) => finish(code, error));
   });
-  kill = () => {};
+  breakOff = () => {};
   const read = why === null ? parsed(tool, ended) : { stacks: null, reason: why };
   if (read.stacks === null) await release(target, watch);
   watch.end();
