@@ -47,6 +47,11 @@ export function renderThreads({ process, look }: ThreadsOf, surface: Surface): s
     const left = group.length - ALIKE_SHOWN;
     if (left > 0) page.row(page.style.dim(`and ${left} more like these`));
   }
+  for (const names of cycles(threads)) {
+    page.gap();
+    const ring = [...names, ...names.slice(0, 1)].map(name).join(' → ');
+    page.paragraph(`${ring}: each waits for the next. Unless one has a time-out, a deadlock.`);
+  }
   if (groups.length > SHOWN)
     page.row(page.style.dim(`and ${groups.length - SHOWN} kinds more (--json)`));
   if (!knowsLocks && threads.some(({ wait }) => wait === 'lock')) {
@@ -54,6 +59,34 @@ export function renderThreads({ process, look }: ThreadsOf, surface: Surface): s
     page.paragraph('Which lock a thread waits for cannot be told of this release of Python.');
   }
   return page.toString();
+}
+
+/**
+ * Threads that wait for each other's locks in a ring, each ring once. Where two threads have one name,
+ * it is not known which of them has the lock, and nothing is said.
+ */
+export function cycles(threads: readonly ThreadView[]): readonly (readonly string[])[] {
+  const unique = new Map<string, ThreadView | null>();
+  for (const thread of threads) unique.set(thread.name, unique.has(thread.name) ? null : thread);
+  const next = (thread: ThreadView): ThreadView | null => {
+    const [holder, another] = thread.holders;
+    if (thread.wait !== 'lock' || holder === undefined || another !== undefined) return null;
+    return unique.get(holder) ?? null;
+  };
+  const found: string[][] = [];
+  const done = new Set<ThreadView>();
+  for (const first of threads) {
+    const path: ThreadView[] = [];
+    let one: ThreadView | null = first;
+    while (one !== null && !done.has(one)) {
+      done.add(one);
+      path.push(one);
+      one = next(one);
+    }
+    const at = one === null ? -1 : path.indexOf(one);
+    if (at >= 0) found.push(path.slice(at).map((each) => each.name));
+  }
+  return found;
 }
 
 /** Threads that do the same in one place together, in the order of the first of each. */

@@ -30,11 +30,13 @@ export function listThreads(
     if (!byThread.has(state.tid)) byThread.set(state.tid, state);
   const threads = [...byThread.values()].flatMap((state): SeenThread[] => {
     const { tid } = state;
-    const call = threadCall(reader.pid, tid);
-    if (call === null) return [];
     const frames = reader.sampledState(state);
     if (frames === 'gone') return [];
-    const wait = waitOf(call, () => awaitsGil(reader, state));
+    const found = callOf(reader, state);
+    if (found === null) return [];
+    const { call, wait: seen } = found;
+    // Looks at threads come one after the other: who had it at the first may wait for it at this one. Both at once is never true.
+    const wait = seen === 'gil' && tid === holder ? 'running' : seen;
     const lock = wait === 'lock' ? (locks?.get(tid) ?? null) : null;
     const ofGil = wait === 'gil' && holder !== null && holder !== tid ? [nameOf(holder)] : [];
     return [
@@ -53,9 +55,30 @@ export function listThreads(
   return { threads, knowsLocks: locks !== null };
 }
 
-function waitOf(call: ThreadCall, isAtGil: () => boolean): ThreadWaitKind {
-  if (call.kind !== 'futex') return call.kind;
-  return isAtGil() ? 'gil' : 'lock';
+/** A thread that waits for the GIL wakes up every 5 ms: what it seems to do may be over by the time its part in that is read. */
+const TRIES = 4;
+
+/** What a thread is in, the same before and after it was read whether it waits for the GIL; null where it is gone. */
+function callOf(
+  reader: PythonReader,
+  state: ThreadState,
+): { readonly call: ThreadCall; readonly wait: ThreadWaitKind } | null {
+  let call = threadCall(reader.pid, state.tid);
+  for (let tries = 1; call !== null; tries++) {
+    if (call.kind !== 'futex') return { call, wait: call.kind };
+    if (awaitsGil(reader, state)) return { call, wait: 'gil' };
+    const after = threadCall(reader.pid, state.tid);
+    if (after === null) return null;
+    // It has not run in between, so all of it is of one moment.
+    const isSame = after.kind === 'futex' && after.cpuNs === call.cpuNs;
+    if (isSame || tries >= TRIES) return { call: after, wait: waitOf(after) };
+    call = after;
+  }
+  return null;
+}
+
+function waitOf({ kind }: ThreadCall): ThreadWaitKind {
+  return kind === 'futex' ? 'lock' : kind;
 }
 
 function awaitsGil(reader: PythonReader, state: ThreadState): boolean {
