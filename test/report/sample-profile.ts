@@ -52,6 +52,7 @@ export function sampleProfile(over: Partial<ProfileReport> = {}): ProfileReport 
     cpu: new Map([[7, 0.9]]),
     exact: null,
     native: null,
+    recording: null,
     notes: [],
     interrupted: false,
     reason: 'duration',

@@ -6,12 +6,16 @@ export const profileHelp: string = `trace profile - say where a process spends i
 Usage:
   trace profile <pid> [options]
   trace profile --match <pattern> [options]
+  trace profile <recording> [-n] [-f] [-o]
 
 Looks at all threads of a running Python process from outside, a hundred times
 a second for ten seconds, and says in which functions they were found. The
 process needs no restart and no preparation; trace only reads, and never stops
 it. What could not be read is counted and said. Of Node it takes V8's profile,
 where an inspector is open already or --inspect opens it.
+
+A recording of trace attach or run holds the stacks of blocked turns: of it, this
+is a profile in mode blocked, in every format.
 
 Target:
   <pid>, -p, --pid <pid>     the process to profile

@@ -24,7 +24,7 @@ import { findTarget, type FoundTarget, targetInfo } from '../../platform/target.
 import type { NativeReport } from '../../report/profile/native.ts';
 import type { ProfileQuality } from '../../report/profile/report.ts';
 import type { Environment } from '../command-line/command.ts';
-import type { ProfileOptions } from './options.ts';
+import { type ProfileOptions, selectorOf } from './options.ts';
 
 /** `--native`: looks by py-spy or eu-stack, which stop the process for each; one at a time, and few. */
 
@@ -76,7 +76,7 @@ export class NativeSession {
   /** Finds the process and the tool; nothing is stopped yet. Throws a TraceError that says why it cannot be done. */
   async open(): Promise<void> {
     const { target } = this.#options;
-    const found = findTarget(target.by === 'pid' ? { pid: target.pid } : { match: target.pattern });
+    const found = findTarget(selectorOf(target));
     const { pid } = found.target;
     const { memory } = judgeAccess(found.target);
     if (!memory.available)
@@ -191,7 +191,8 @@ export class NativeSession {
       errors: {},
       withoutCode: 0,
       askedRate,
-      rate: duration > 0 ? this.#looks / duration : askedRate,
+      // Formats divide by it.
+      rate: duration > 0 && this.#looks > 0 ? this.#looks / duration : askedRate,
       loweredFor: null,
       maxOverhead,
       ownCpu,

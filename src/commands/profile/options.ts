@@ -2,6 +2,7 @@ import { usageError } from '../../core/errors.ts';
 import { parsePid } from '../../core/pid.ts';
 import { PROFILE_MODES, type ProfileMode } from '../../core/profile.ts';
 import type { Ratio, Seconds } from '../../core/types.ts';
+import type { TargetSelector } from '../../platform/target.ts';
 import {
   COMMON_OPTIONS,
   LOGGED_OPTIONS,
@@ -100,7 +101,9 @@ export const profileUsage: Usage = {
 export interface ProfileOptions {
   readonly target:
     | { readonly by: 'pid'; readonly pid: number }
-    | { readonly by: 'match'; readonly pattern: string };
+    | { readonly by: 'match'; readonly pattern: string }
+    /** No process: what a recording holds of one. */
+    | { readonly by: 'recording'; readonly path: string };
   readonly subprocesses: boolean;
   /** Null: until Ctrl-C or the end of the target. */
   readonly duration: Seconds | null;
@@ -125,6 +128,12 @@ export interface ProfileOptions {
   readonly noColor: boolean;
 }
 
+/** How the process is found. A recording is none: that is decided before. */
+export function selectorOf(target: ProfileOptions['target']): TargetSelector {
+  if (target.by === 'recording') throw new TypeError('a recording is no process');
+  return target.by === 'pid' ? { pid: target.pid } : { match: target.pattern };
+}
+
 /** The options of one run, or a usage error. */
 export function parseProfileOptions(
   values: OptionValues,
@@ -138,11 +147,12 @@ export function parseProfileOptions(
   const top = text('top');
   const inspect = text('inspect');
   const output = text('output') ?? null;
+  const target = chooseTarget(positionals, text('pid'), text('match'));
   return {
-    target: chooseTarget(positionals, text('pid'), text('match')),
+    target,
     subprocesses: values['subprocesses'] === true,
     duration: chooseDuration(text('duration')),
-    mode: chooseMode(text('mode'), values),
+    mode: chooseMode(text('mode') ?? (target.by === 'recording' ? 'blocked' : undefined), values),
     exact: values['exact'] === true,
     native: native === undefined ? null : parseChoice(native, NATIVE_CHOICES, '--native'),
     rate: chooseRate(text('rate'), native !== undefined),
@@ -172,6 +182,9 @@ function chooseMode(text: string | undefined, values: OptionValues): ProfileMode
   return mode;
 }
 
+/** A path, or a recording's name as trace gives it: no pid looks so. */
+const RECORDING = /[/.]|^\d{8}T\d{6}Z-/;
+
 /** What the looks of another program cannot tell. */
 function refuseBesideNative(mode: ProfileMode, values: OptionValues): void {
   const other = ['exact', 'inspect', 'subprocesses', 'max-overhead'].find(
@@ -197,6 +210,9 @@ function chooseTarget(
   flag: string | undefined,
   pattern: string | undefined,
 ): ProfileOptions['target'] {
+  const [path = '', more] = positionals;
+  if (RECORDING.test(path) && more === undefined && flag === undefined && pattern === undefined)
+    return { by: 'recording', path };
   const words = [...positionals, ...(flag === undefined ? [] : [flag])];
   const pids = new Set(words.map(parsePid));
   const [pid, another] = pids;

@@ -33,6 +33,14 @@ async function openSession(
 
 async function run({ values, positionals, environment }: CommandContext): Promise<ExitCode> {
   const options = parseProfileOptions(values, positionals);
+  const { target } = options;
+  if (target.by === 'recording') {
+    const { recordedProfile } = await import('./recorded.ts');
+    const recorded = await recordedProfile(target.path, options, environment.cwd);
+    environment.onResult?.({ summary: profileVerdict(recorded), link: options.output });
+    await writeProfile(recorded, options, environment);
+    return EXIT.ok;
+  }
   const stops = new StopSignals(environment);
   const anchor = takeAnchor();
   const session = await openSession(options, environment, anchoredClock(anchor));
@@ -90,6 +98,7 @@ async function take(
     cpu: session.cpu,
     exact: session.exact === null ? null : named(session.exact, profile),
     native: session.native,
+    recording: null,
     notes: session.notes,
     interrupted: reason === 'interrupted',
     reason,

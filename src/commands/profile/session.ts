@@ -19,7 +19,7 @@ import type { ExactReport } from '../../report/profile/exact.ts';
 import { BlockedFilter } from './blocked.ts';
 import type { ExactTracing } from './exact.ts';
 import { type NodeSource, openNodeSource } from './node-source.ts';
-import type { ProfileOptions } from './options.ts';
+import { type ProfileOptions, selectorOf } from './options.ts';
 
 /** The processes of one profile, and what is gathered of them. */
 
@@ -69,7 +69,7 @@ export class ProfileSession {
   /** Opens the process that was asked for, and those that it started. Throws a TraceError that says why the first cannot be profiled. */
   async open(): Promise<void> {
     const { target } = this.#options;
-    const found = findTarget(target.by === 'pid' ? { pid: target.pid } : { match: target.pattern });
+    const found = findTarget(selectorOf(target));
     this.#root = found.target.pid;
     await this.#admit(found);
     await this.#admitChildren();

@@ -82,6 +82,7 @@ export function renderProfileJson(report: ProfileReport): string {
     overhead: { own_cpu_ratio: quality.ownCpu, target_paused_s: quality.targetPaused },
     exact: report.exact === null ? null : exactJson(report.exact),
     native: report.native === null ? null : nativeJson(report.native),
+    recording: report.recording === null ? null : outside(report.recording.path, 4096),
     notes: report.notes.map((note) => outside(note, 1000)),
   };
   return `${jsonText(document)}\n`;

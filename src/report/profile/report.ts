@@ -43,6 +43,8 @@ export interface ProfileReport {
   readonly exact: ExactReport | null;
   /** How `--native` looked; null without it. */
   readonly native: NativeReport | null;
+  /** The recording that it was made of, with how many blocked turns that holds; null for a profile of a process. */
+  readonly recording: { readonly path: string; readonly blocks: number } | null;
   /** Functions to show. */
   readonly top: number;
 }

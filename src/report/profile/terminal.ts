@@ -89,13 +89,22 @@ function nothing(mode: ProfileMode, whose: string, cores: number): string {
   return `${whose}: no stack of its threads was seen`;
 }
 
-function writeTarget(page: Page, { profile, targets, quality, reason }: ProfileReport): void {
+function writeTarget(
+  page: Page,
+  { profile, targets, quality, reason, recording }: ProfileReport,
+): void {
   for (const { pid, runtime, runtimeVersion, title } of targets.slice(0, THREADS_SHOWN))
     page.row(
       page.style.dim(`pid ${pid}  ${runtime} ${runtimeVersion ?? ''}  ${outside(title, 200)}`),
     );
   if (targets.length > THREADS_SHOWN)
     page.row(page.style.dim(`and ${targets.length - THREADS_SHOWN} more processes`));
+  if (recording !== null) {
+    const when = new Date(profile.startedAt * 1e3).toISOString().slice(0, 19).replace('T', ' ');
+    const lasted = formatSeconds(profile.duration);
+    page.row(page.style.dim(`${profile.mode}, ${lasted} recorded from ${when} UTC`));
+    return;
+  }
   const ended =
     reason === 'target-gone' ? ', then it ended' : reason === 'interrupted' ? ', interrupted' : '';
   page.row(
@@ -175,8 +184,17 @@ function writeThreads(page: Page, profile: Profile): void {
     page.row(page.style.dim(`and ${ranked.length - THREADS_SHOWN} more threads`));
 }
 
-function writeQuality(page: Page, { profile, quality, notes, native }: ProfileReport): void {
+function writeQuality(page: Page, report: ProfileReport): void {
+  const { profile, quality, notes, native, recording } = report;
   page.gap();
+  if (recording !== null) {
+    const turns = `${formatCount(recording.blocks)} blocked ${recording.blocks === 1 ? 'turn' : 'turns'}`;
+    page.paragraph(
+      page.style.dim(`The stacks of ${turns}, as ${outside(recording.path, 200)} has them.`),
+    );
+    for (const note of notes) page.paragraph(outside(note, 600));
+    return;
+  }
   const errors = Object.entries(quality.errors).filter(([, count]) => count > 0);
   const wrong = errors.reduce((sum, [, count]) => sum + count, 0);
   const doubts = errors.map(([doubt, count]) => `${doubt} ${formatCount(count)}`).join(', ');
