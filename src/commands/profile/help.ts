@@ -14,8 +14,8 @@ process needs no restart and no preparation; trace only reads, and never stops
 it. What could not be read is counted and said. Of Node it takes V8's profile,
 where an inspector is open already or --inspect opens it.
 
-A recording of trace attach or run holds the stacks of blocked turns: of it, this
-is a profile in mode blocked, in every format.
+A recording of trace attach or run holds the stacks of blocked turns: of it,
+this is a profile in mode blocked, in every format.
 
 Target:
   <pid>, -p, --pid <pid>     the process to profile
