@@ -1,3 +1,4 @@
+import { FUNCTION, FUNCTION_OLD } from './heap-graph.ts';
 import type { HeapObjects } from './heap-objects.ts';
 import type { HeapType } from './heap-types.ts';
 
@@ -10,7 +11,7 @@ const DEPTH = 3;
 /** Objects of one entry. */
 const OBJECT_LIMIT = 64;
 /** Where entries are larger than that (a client with its pools, a request with all that hangs on it), fewer of them are followed for further. */
-const LARGE = { sample: 8, depth: 8, objects: 2_000 } as const;
+const LARGE = { sample: 8, depth: 8, objects: 2_000, within: 64 } as const;
 const ITEMS_WITHIN = 16;
 
 /** What the entries of a container are. */
@@ -27,9 +28,16 @@ interface Extent {
   readonly sample: number;
   readonly depth: number;
   readonly objects: number;
+  /** Of a container in an entry. */
+  readonly within: number;
 }
 
-const USUAL: Extent = { sample: SAMPLE, depth: DEPTH, objects: OBJECT_LIMIT };
+const USUAL: Extent = {
+  sample: SAMPLE,
+  depth: DEPTH,
+  objects: OBJECT_LIMIT,
+  within: ITEMS_WITHIN,
+};
 
 /** The same of entries that were cut, followed for much further: what a few containers are asked, and not hundreds. */
 export function largeContentOf(objects: HeapObjects, address: number, type: HeapType): Content {
@@ -85,9 +93,10 @@ function heldBy(
       seen.add(address);
       taken++;
       bytes += objects.sizeOf(address, type);
-      objects.items(address, type, { limit: ITEMS_WITHIN, item: add });
+      objects.items(address, type, { limit: extent.within, item: add });
       // The names of attributes are the class's.
       objects.attributes(address, type, (value) => next.push(value));
+      if (type.form === 'function') addFunction(objects, address, next);
       if (type.form === 'other') addFields(objects, { address, type }, next);
     }
     level = next;
@@ -106,13 +115,16 @@ function addFields(
   }
 }
 
+/**
+ * What a function has of its own: the variables it closes over, and its attributes (`__wrapped__`). One made for each entry, as a wrapped
+ * method, is the entry's; one of the program is met in the first entry of the sample and counted no more.
+ */
+function addFunction({ memory, minor }: HeapObjects, address: number, next: number[]): void {
+  const at = minor >= 10 ? FUNCTION : FUNCTION_OLD;
+  next.push(memory.word(address + at.closure), memory.word(address + at.dict));
+}
+
 /** What belongs to the program and not to its data. */
 function isOfProgram({ form }: HeapType): boolean {
-  return (
-    form === 'module' ||
-    form === 'type' ||
-    form === 'function' ||
-    form === 'code' ||
-    form === 'frame'
-  );
+  return form === 'module' || form === 'type' || form === 'code' || form === 'frame';
 }

@@ -92,7 +92,7 @@ export const FRAME_OBJECT = { code: 32, locals: 360, locals310: 352 } as const;
 const GENERATOR_FRAME_OBJECT = 16;
 
 export class HeapGraph {
-  readonly index: AddressIndex = new AddressIndex();
+  readonly index: AddressIndex;
   readonly parents: number[] = [];
   readonly labels: number[] = [];
   readonly values: number[] = [];
@@ -103,7 +103,9 @@ export class HeapGraph {
   isCut = false;
   readonly #objects: HeapObjects;
 
-  constructor(objects: HeapObjects) {
+  /** `expected`: how many objects an earlier search met. */
+  constructor(objects: HeapObjects, expected = 0) {
+    this.index = new AddressIndex(expected);
     this.#objects = objects;
   }
 

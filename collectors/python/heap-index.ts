@@ -8,10 +8,18 @@ const MULTIPLIER = 0x9e37_79b1;
 /** A set of addresses in the order of their arrival, each with a number of its own. */
 export class AddressIndex {
   /** Addresses from 0 to `size` − 1. */
-  addresses: Float64Array = new Float64Array(FIRST_CAPACITY);
+  addresses: Float64Array;
   size = 0;
-  #slots: Int32Array = new Int32Array(2 * FIRST_CAPACITY);
-  #shift = 32 - Math.log2(2 * FIRST_CAPACITY);
+  #slots: Int32Array;
+  #shift: number;
+
+  /** `expected`: so many addresses, or about: room for them is made at once. */
+  constructor(expected = 0) {
+    const capacity = 2 ** Math.ceil(Math.log2(Math.max(FIRST_CAPACITY, expected + 1)));
+    this.addresses = new Float64Array(capacity);
+    this.#slots = new Int32Array(2 * capacity);
+    this.#shift = 32 - Math.log2(2 * capacity);
+  }
 
   /** The number of an address, −1 when it is not there. */
   find(address: number): number {

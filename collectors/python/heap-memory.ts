@@ -14,7 +14,9 @@ const ADDRESS_END = 2 ** 47;
 /** Words of another process's memory; what is not mapped reads as zeros, which no object has for a type. */
 export class HeapMemory {
   readonly #memory: Pick<ProcessMemory, 'readInto'>;
-  readonly #pieces = new Map<number, Uint32Array>();
+  readonly #pieces = new Map<number, Uint32Array<ArrayBuffer>>();
+  /** Of pieces that were dropped: to be filled again costs nothing, to make a new one a tenth of a look. */
+  readonly #spare: Uint32Array<ArrayBuffer>[] = [];
   #last = -1;
   #words: Uint32Array = new Uint32Array(0);
   /** Bytes read so far, and pieces of which a part was not mapped. */
@@ -64,14 +66,29 @@ export class HeapMemory {
 
   /** Reads the piece around an address anew when it is next wanted: the target may have changed it. */
   renew(address: number): void {
-    this.#pieces.delete(Math.floor(address / PIECE));
+    this.#drop(Math.floor(address / PIECE));
     this.#last = -1;
   }
 
   /** Drops everything. */
   forget(): void {
+    for (const words of this.#pieces.values()) this.#spare.push(words);
     this.#pieces.clear();
     this.#last = -1;
+  }
+
+  /** Gives back the memory that reading took; what is read next is read anew. */
+  release(): void {
+    this.forget();
+    this.#spare.length = 0;
+    this.#words = new Uint32Array(0);
+  }
+
+  #drop(piece: number): void {
+    const words = this.#pieces.get(piece);
+    if (words === undefined) return;
+    this.#pieces.delete(piece);
+    this.#spare.push(words);
   }
 
   #turnTo(piece: number): void {
@@ -79,7 +96,7 @@ export class HeapMemory {
     if (words === undefined) {
       if (this.#pieces.size >= PIECE_LIMIT) {
         const [oldest] = this.#pieces.keys();
-        if (oldest !== undefined) this.#pieces.delete(oldest);
+        if (oldest !== undefined) this.#drop(oldest);
       }
       words = this.#read(piece * PIECE);
       this.#pieces.set(piece, words);
@@ -88,8 +105,9 @@ export class HeapMemory {
     this.#words = words;
   }
 
-  #read(base: number): Uint32Array {
-    const bytes = Buffer.from(new ArrayBuffer(PIECE));
+  #read(base: number): Uint32Array<ArrayBuffer> {
+    const words = this.#spare.pop() ?? new Uint32Array(PIECE / 4);
+    const bytes = Buffer.from(words.buffer);
     try {
       this.#memory.readInto(bytes, base, PIECE);
       this.bytes += PIECE;
@@ -99,7 +117,7 @@ export class HeapMemory {
       bytes.fill(0);
       this.#readPages(bytes, base);
     }
-    return new Uint32Array(bytes.buffer);
+    return words;
   }
 
   /** What of a piece is mapped. */

@@ -95,9 +95,17 @@ function isGeneration(memory: HeapMemory, head: number): boolean {
   return link(memory.word(next + 8)) === head && link(memory.word(previous)) === head;
 }
 
-/** One walk over all generations, in steps; null when the lists broke. `isOneWay`: without checking the links back. */
+/** How a walk is done. */
+export interface WalkOptions {
+  /** Without checking the links back. */
+  readonly isOneWay: boolean;
+  /** How many objects an earlier walk met; 0 where there was none. */
+  readonly expected: number;
+}
+
+/** One walk over all generations, in steps; null when the lists broke. */
 export class GcWalk {
-  readonly index: AddressIndex = new AddressIndex();
+  readonly index: AddressIndex;
   /** Places at which the target had changed what was read, read anew. */
   repaired = 0;
   /** Whether there were more objects than are read. */
@@ -112,8 +120,9 @@ export class GcWalk {
   constructor(
     { memory, types }: { memory: HeapMemory; types: HeapTypes },
     lists: readonly (readonly number[])[],
-    isOneWay: boolean,
+    { isOneWay, expected }: WalkOptions,
   ) {
+    this.index = new AddressIndex(expected);
     this.#memory = memory;
     this.#types = types;
     this.#heads = lists.flat();

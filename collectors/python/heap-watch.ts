@@ -1,5 +1,4 @@
 import { COLLECTOR } from '../../src/core/collector-name.ts';
-import type { HeapLook } from '../../src/core/heap-look.ts';
 import { heapSnapshot } from '../../src/core/heap-snapshot.ts';
 import { SNAPSHOT } from '../../src/core/semconv.ts';
 import type { Bytes, Gap, Ratio, Seconds } from '../../src/core/types.ts';
@@ -36,7 +35,7 @@ const EVERY: Seconds = 60;
 /** Of a core: a look that took half a second is not followed by another for 17 s. */
 const CPU_SHARE: Ratio = 0.03;
 /** The third, without which nothing is said in the first minute, may come sooner: on a crowded machine a look costs three times as much. */
-const THIRD_SHARE: Ratio = 0.1;
+const THIRD_SHARE: Ratio = 0.06;
 
 /** When to look, from readings of a process's memory and the number of its descriptors and threads; pure. */
 export class LookSchedule {
@@ -120,7 +119,7 @@ async function* turn(
   state.threads ??= threads;
   if (!schedule.isDue(clock.mono(), bytes, counted)) return READ_EVERY;
   const from = process.cpuUsage();
-  const look = await lookInSteps(new PythonHeap(reader, clock).look({ isFast }), signal);
+  const look = await new PythonHeap(reader, clock).take({ isFast, signal });
   if (signal.aborted) return null;
   // After three that failed every other one goes without: what nothing leads to, a reference that C code lost, is found in the lists only.
   state.failures = look?.onlyReachable === true ? state.failures + 1 : 0;
@@ -135,19 +134,6 @@ async function* turn(
     if (body !== null) yield { kind: 'snapshot', at: clock.now(), of: SNAPSHOT.threads, body };
   }
   return READ_EVERY;
-}
-
-/** A look with room for others between its steps; null when it was broken off or could not be had. */
-async function lookInSteps(
-  steps: Generator<void, HeapLook | null, void>,
-  signal: AbortSignal,
-): Promise<HeapLook | null> {
-  while (!signal.aborted) {
-    const step = steps.next();
-    if (step.done === true) return step.value;
-    await new Promise((resolve) => setImmediate(resolve));
-  }
-  return null;
 }
 
 interface Held {

@@ -27,12 +27,6 @@ export function identifyVersion(
   image: PythonImage,
   maps: readonly MemoryMap[],
 ): PythonVersion | PythonRefusal {
-  if (maps.some(({ path }) => /\/(?:ld-musl-|libc\.musl-)/.test(path)))
-    return refuse(
-      'unsupported',
-      'this CPython is built for musl; trace knows the glibc layout',
-      null,
-    );
   const runtime = memory.view(image.symbols.runtime, FREE_THREADED_OFFSET + 8);
   const describesItself = runtime.toString('latin1', 0, COOKIE.length) === COOKIE;
   const hex = describesItself

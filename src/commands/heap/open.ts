@@ -40,14 +40,7 @@ export async function openHeap(
     );
   const heap = new PythonHeap(opened.reader, clock);
   return {
-    look: async () => {
-      const steps = heap.look();
-      for (;;) {
-        const step = steps.next();
-        if (step.done === true) return step.value;
-        await new Promise((resolve) => setImmediate(resolve));
-      }
-    },
+    look: () => heap.take(),
     close: async () => opened.reader.close(),
   };
 }

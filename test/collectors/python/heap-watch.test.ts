@@ -58,7 +58,7 @@ describe('looks at a heap', () => {
 
   it('keep to a share of a core where each takes long', () => {
     const taken = looks(1000, (s) => (100 + 5 * s) * MIB, 6);
-    expect((taken[2] ?? 0) - (taken[1] ?? 0)).toBe(60);
+    expect((taken[2] ?? 0) - (taken[1] ?? 0)).toBe(100);
     expect((taken[3] ?? 0) - (taken[2] ?? 0)).toBe(200);
   });
 });

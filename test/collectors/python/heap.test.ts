@@ -8,6 +8,7 @@ import { interpreters } from '../../environments.ts';
 import { type Running, startReady } from '../../targets/harness.ts';
 
 const PROGRAM = join(import.meta.dirname, '../../fixtures/python-heap/holding.py');
+const WRAPPED = join(import.meta.dirname, '../../fixtures/python-heap/wrapped.py');
 const MORE = 3000;
 const open: { close(): void }[] = [];
 const running: Running[] = [];
@@ -17,8 +18,11 @@ afterEach(async () => {
   for (const target of running.splice(0)) await target.stop();
 });
 
-async function started(path: string): Promise<{ target: Running; look: () => HeapLook }> {
-  const target = await startReady(path, [PROGRAM]);
+async function started(
+  path: string,
+  program: string = PROGRAM,
+): Promise<{ target: Running; look: () => HeapLook }> {
+  const target = await startReady(path, [program]);
   running.push(target);
   const opened = openPython(target.pid);
   if (!opened.ok) throw new Error(opened.reason);
@@ -118,3 +122,16 @@ describe.each(interpreters())('the heap of CPython $version', ({ path }) => {
     expect(after.objects).toBe(before.objects);
   });
 });
+
+it.each(interpreters())(
+  'counts functions for an entry that were made for it, and not those it shares: $version',
+  async ({ path }) => {
+    const { look } = await started(path, WRAPPED);
+    const { containers } = look();
+    const bytes = (name: string): number =>
+      containers.find(({ at }) => at?.path === `__main__.${name}`)?.bytes ?? Number.NaN;
+    // 200 entries of 40 functions of 100 to 150 bytes, each with a cell, a bound method and a dict; the list alone is some 400 bytes.
+    expect(bytes('own')).toBeGreaterThan(200 * 40 * 300);
+    expect(bytes('common')).toBeLessThan(200 * 1500);
+  },
+);

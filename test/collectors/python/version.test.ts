@@ -139,7 +139,6 @@ describe('a CPython whose layout is not known is refused, with the reason', () =
     ],
     ['older', { path: '/usr/bin/python3.7' }, /3\.7 is not supported/],
     ['an alpha', { hex: 0x030c_00a3 }, /3\.12\.0a3 is a pre-release/],
-    ['built for musl', { hex: 0x030b_07f0, libraries: ['/lib/ld-musl-x86_64.so.1'] }, /musl/],
     ['of no known version', { path: '/srv/app' }, /cannot be told/],
     ['of another major version', { hex: 0x0400_00f0 }, /cannot be told/],
   ])('%s', (_, process, reason) => {
