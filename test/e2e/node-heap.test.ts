@@ -1,4 +1,4 @@
-import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { afterEach, describe, expect, it } from 'vitest';
@@ -70,6 +70,9 @@ describe('trace heap', () => {
       const run = await runCli(args, { limitS: 90 });
       expect(run.code, run.stderr).toBe(0);
       expect(run.stderr).toMatch(/write down its whole heap: stops it for about \d/);
+      expect(run.stderr).toMatch(
+        /\d MiB are in V8's heap: to write them down stops it for about \d/,
+      );
       expect(JSON.parse(readFileSync(file, 'utf8'))).toHaveProperty('snapshot.meta');
       const again = await runCli(args, { limitS: 90 });
       expect(again.code).toBe(2);
@@ -88,6 +91,12 @@ describe('trace heap', () => {
     const short = await runCli(['heap', String(pid), '--inspect', '--max-pause', '1ms']);
     expect(short.code).toBe(5);
     expect(short.stderr).toContain('--max-pause');
+    const file = join(tmpdir(), `tracewright-refused-${pid}.heapsnapshot`);
+    const args = ['heap', String(pid), '--inspect', '--heap-snapshot', file];
+    const tooLong = await runCli([...args, '--max-pause', '50ms']);
+    expect(tooLong.code).toBe(5);
+    expect(tooLong.stderr).toContain('more than 50 ms is not allowed');
+    expect(existsSync(file)).toBe(false);
     expect(listeningSockets(pid)).toEqual([]);
   });
 });

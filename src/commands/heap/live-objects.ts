@@ -7,7 +7,7 @@ import type { Bytes } from '../../core/types.ts';
 import { type CdpConnection, CdpError } from '../../platform/cdp.ts';
 import { formatSeconds } from '../../report/format.ts';
 import { renderLiveObjects } from '../../report/live-objects.ts';
-import { heapFailed, type NodeTarget, openNode } from './open-node.ts';
+import { heapFailed, type NodeTarget, openNode, saySnapshotCost } from './open-node.ts';
 
 /** V8 gives no string beyond 512 MiB, and a snapshot is read as one. */
 const TEXT_LIMIT: Bytes = 400 * 2 ** 20;
@@ -18,20 +18,15 @@ export async function compareLiveObjects(
   signal: AbortSignal,
 ): Promise<string | null> {
   const { pid } = target.process;
-  const { interval, maxPause, rows } = target.options;
-  const pause = expectedSnapshotPause(pid);
-  if (maxPause !== null && pause > maxPause)
-    throw heapFailed(
-      pid,
-      `each of two looks would stop it for about ${formatSeconds(pause)}, more than ${formatSeconds(maxPause)}`,
-      'Allow more with --max-pause, or leave --live-objects away.',
-    );
+  const { interval, rows } = target.options;
+  const most = expectedSnapshotPause(pid);
   const opened = await openNode(target, [
-    `have V8 write down its whole heap twice: stops it for about ${formatSeconds(pause)} each time, and it may need ten times its memory meanwhile`,
+    `have V8 write down its whole heap twice: stops it for about ${formatSeconds(most)} each time at most, and it may need ten times its memory meanwhile`,
   ]);
   let left: string | null = null;
   let text: string | null = null;
   try {
+    await saySnapshotCost(opened, target);
     const from = monotonicNow();
     const before = await look(opened.connection, pid);
     await sleep(interval * 1e3, undefined, { signal }).catch(() => undefined);

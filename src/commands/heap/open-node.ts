@@ -1,3 +1,4 @@
+import { snapshotCost } from '../../../collectors/node/heap-snapshot.ts';
 import { findOpenInspector } from '../../../collectors/node/inspector.ts';
 import { openInspection } from '../../../collectors/node/open-inspection.ts';
 import { TraceError } from '../../core/errors.ts';
@@ -8,6 +9,7 @@ import { CdpConnection, CdpError } from '../../platform/cdp.ts';
 import { readStat } from '../../platform/proc.ts';
 import type { Runtime } from '../../platform/runtime.ts';
 import { journalFolder } from '../../platform/undo-journal.ts';
+import { formatBytes, formatSeconds } from '../../report/format.ts';
 import type { Environment } from '../command-line/command.ts';
 import type { HeapOptions } from './options.ts';
 
@@ -60,6 +62,23 @@ async function useOpen(pid: number, announce: () => void): Promise<OpenedNode> {
     if (!(error instanceof CdpError)) throw error;
     throw heapFailed(pid, `its inspector failed: ${error.message}`, null);
   }
+}
+
+/** Says how long writing down V8's heap will stop the process, now that V8 can be asked. Throws a TraceError where that is longer than allowed. */
+export async function saySnapshotCost(
+  { connection }: OpenedNode,
+  { options, environment, process: { pid } }: NodeTarget,
+): Promise<void> {
+  const { used, pause } = await snapshotCost(connection, pid);
+  const { maxPause } = options;
+  const about = `${formatBytes(used)} are in V8's heap: to write them down stops it for about ${formatSeconds(pause)} of CPU, less where objects are large`;
+  if (maxPause !== null && pause > maxPause)
+    throw heapFailed(
+      pid,
+      `${about}, and more than ${formatSeconds(maxPause)} is not allowed`,
+      'Allow more with --max-pause, or leave it away.',
+    );
+  if (!options.quiet) environment.stderr.write(`${about}\n`);
 }
 
 /** Why a heap cannot be looked at: of a process that is gone, that. */

@@ -7,30 +7,25 @@ import { EXIT } from '../../core/exit-code.ts';
 import { printable } from '../../core/text.ts';
 import { CdpError } from '../../platform/cdp.ts';
 import { formatBytes, formatSeconds } from '../../report/format.ts';
-import { heapFailed, type NodeTarget, openNode } from './open-node.ts';
+import { heapFailed, type NodeTarget, openNode, saySnapshotCost } from './open-node.ts';
 
 /** `trace heap --heap-snapshot`: V8's whole heap, into a file. Gives what there is to say; throws a TraceError where it cannot be had. */
 export async function writeHeapSnapshot(target: NodeTarget, name: string): Promise<string> {
   const { pid } = target.process;
-  const { maxPause } = target.options;
-  const pause = expectedSnapshotPause(pid);
-  if (maxPause !== null && pause > maxPause)
-    throw heapFailed(
-      pid,
-      `a snapshot would stop it for about ${formatSeconds(pause)}, more than ${formatSeconds(maxPause)}`,
-      'Allow more with --max-pause, or leave it away.',
-    );
+  const most = expectedSnapshotPause(pid);
   const path = resolve(target.environment.cwd, name);
   const file = create(path, name);
   let whole = false;
   try {
     const opened = await openNode(target, [
-      `have V8 write down its whole heap: stops it for about ${formatSeconds(pause)}, and it may need ten times its memory meanwhile`,
+      `have V8 write down its whole heap: stops it for about ${formatSeconds(most)} at most, and it may need ten times its memory meanwhile`,
     ]);
-    const began = monotonicNow();
+    let began = monotonicNow();
     let left: string | null = null;
     let bytes = 0;
     try {
+      await saySnapshotCost(opened, target);
+      began = monotonicNow();
       bytes = await takeHeapSnapshot(opened.connection, (chunk) => writeSync(file, chunk));
     } finally {
       left = await opened.close();

@@ -187,7 +187,8 @@ export async function nodeTools(): Promise<readonly InsideTool[]> {
   const memlab = join(folder, 'node_modules', '.bin', 'memlab');
   const script = join(program, 'node', 'inside.js');
   const name = `Node ${process.versions.node}`;
-  const plain: Target = { name, command: () => [process.execPath, script] };
+  // Any free port for its inspector: what other programs have on the usual one is no matter of these tools.
+  const plain: Target = { name, command: () => [process.execPath, '--inspect-port=0', script] };
   const signalled: Target = {
     name,
     command: (folder) => [
