@@ -1,8 +1,9 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { HeapContainer, HeapLook, HeapTypeCount } from '../../src/core/heap-look.ts';
+import type { HeapContainer, HeapLook } from '../../src/core/heap-look.ts';
 import { MemoryError } from '../../src/platform/memory.ts';
 import { readStatus } from '../../src/platform/proc.ts';
 import type { Clock, Ratio, Seconds } from '../../src/core/types.ts';
+import { type Census, emptyCensus, typesOf } from './heap-census.ts';
 import { AddressIndex } from './heap-index.ts';
 import { contentOf, largeContentOf } from './heap-content.ts';
 import { HeapGraph, type RunningFrame } from './heap-graph.ts';
@@ -37,7 +38,6 @@ const WAIT_STEP: Seconds = 0.005;
 const LEAST_ENTRIES = 64;
 /** So many of them, the largest, are given with what they hold. */
 const CONTAINER_LIMIT = 500;
-const TYPE_LIMIT = 1000;
 /** Containers of large entries that are followed for further, those with most entries: 16,000 objects each. */
 const LARGE_LIMIT = 12;
 /** Searched for `sys.modules`. */
@@ -46,19 +46,6 @@ const FRAME_LIMIT = 1024;
 const THREAD_LIMIT = 64;
 /** What comes and goes between walk and search is a few in a hundred of what is met; what a walk lost, most of it. */
 const LEAST_COVERAGE: Ratio = 0.9;
-
-interface Found {
-  readonly address: number;
-  readonly type: HeapType;
-  readonly entries: number;
-}
-
-interface Census {
-  readonly counts: Map<HeapType, { count: number; bytes: number }>;
-  readonly containers: Found[];
-  objects: number;
-  bytes: number;
-}
 
 /** A walk that got to the end. */
 interface Walked {
@@ -159,7 +146,7 @@ export class PythonHeap {
     this.#objects.types.begin();
     const graph = yield* this.#search();
     if (graph.index.size === 0) return null;
-    const census: Census = { counts: new Map(), containers: [], objects: 0, bytes: 0 };
+    const census: Census = emptyCensus();
     const paths = new HeapPaths(graph, this.#objects);
     const held = this.#containers(census, { graph, paths, seen: new AddressIndex() });
     return {
@@ -205,7 +192,7 @@ export class PythonHeap {
     const memory = this.#memory;
     memory.forget();
     this.#objects.types.begin();
-    const census: Census = { counts: new Map(), containers: [], objects: 0, bytes: 0 };
+    const census: Census = emptyCensus();
     const lists = this.#interpreters().flatMap((start) => {
       const heads = findGenerations(memory, start);
       return heads === null ? [] : [heads];
@@ -384,16 +371,6 @@ export class PythonHeap {
       throw error;
     }
   }
-}
-
-function typesOf(census: Census, paths: HeapPaths, origins: HeapOrigins): readonly HeapTypeCount[] {
-  return [...census.counts]
-    .map(([type, { count, bytes }]) => {
-      const code = origins.of(type);
-      return { type: paths.nameOf(type), count, bytes, ...(code === null ? {} : { code }) };
-    })
-    .sort((a, b) => b.bytes - a.bytes)
-    .slice(0, TYPE_LIMIT);
 }
 
 /** CPU seconds of this process. */
