@@ -1,3 +1,4 @@
+import { V8_COLLECTOR } from '../../src/core/place.ts';
 import type { Frame, Gap, Ratio, Seconds } from '../../src/core/types.ts';
 import {
   batchObservations,
@@ -12,8 +13,6 @@ import type { StackSource } from './stack-source.ts';
 import { StackTable } from './stack-table.ts';
 import type { Turn } from './turn-watch.ts';
 
-/** As V8's profiler calls it. */
-const COLLECTING = '(garbage collector)';
 /** A block of which V8 collected for this share, while a look of ours made it collect, would be none without. */
 const COLLECTING_SHARE: Ratio = 0.5;
 
@@ -113,7 +112,7 @@ export class BatchIntake {
     let collecting = 0;
     for (const [id, weight] of stacks) {
       all += weight;
-      if (this.stacks.get(id)?.[0]?.function === COLLECTING) collecting += weight;
+      if (this.stacks.get(id)?.[0]?.function === V8_COLLECTOR) collecting += weight;
     }
     return all > 0 && collecting >= all * COLLECTING_SHARE;
   }

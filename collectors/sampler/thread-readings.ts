@@ -1,5 +1,6 @@
 import { readlinkSync } from 'node:fs';
 import { FRACTION } from '../../src/core/fraction.ts';
+import { V8_COLLECTOR } from '../../src/core/place.ts';
 import type { Frame, Seconds } from '../../src/core/types.ts';
 import { KeptFile } from '../../src/platform/proc-kept-file.ts';
 import { threadIds } from '../../src/platform/proc.ts';
@@ -86,16 +87,13 @@ const WAITING_DEPTH = 4;
 /** Not waits: a thread that computes, or is kept by the interpreter. */
 const KEPT: ReadonlySet<string> = new Set(['cpu', 'gil', 'gc']);
 
-/** As V8's CPU profiler names the time of a collection, in which the thread computes or waits for those that help it. */
-const V8_COLLECTION = '(garbage collector)';
-
 /** What a blocked loop waits for, from the calls and the code that it was seen in: the key of the finding's advice. */
 export function mechanismOf(
   { syscalls, files }: Pick<BlockMessage, 'syscalls' | 'files'>,
   loop: LoopKind,
   frames: readonly Frame[] = [],
 ): string {
-  if (loop === 'libuv' && frames[0]?.function === V8_COLLECTION) return 'gc';
+  if (loop === 'libuv' && frames[0]?.function === V8_COLLECTOR) return 'gc';
   const called = mechanismOfCalls(syscalls, files, loop);
   if (KEPT.has(called)) return called;
   for (const { file, function: name } of frames.slice(0, WAITING_DEPTH))

@@ -1,4 +1,4 @@
-import { type RankedPlace, rankPlaces, type WeightedStack } from '../core/place.ts';
+import { type RankedPlace, rankPlaces, V8_COLLECTOR, type WeightedStack } from '../core/place.ts';
 import { ATTR } from '../core/semconv.ts';
 import { median } from '../core/statistics.ts';
 import type { Ratio, RecordingView, Seconds, Span } from '../core/types.ts';
@@ -11,8 +11,6 @@ import { IMPORT, isImport } from './import-blocks.ts';
 /** The mechanism of a block in which garbage was collected. */
 export const COLLECTOR = 'gc';
 
-/** How V8's profiler names the time in its collector. */
-const V8_COLLECTOR = '(garbage collector)';
 /**
  * V8 collects with helper threads and its main thread works beside them. Where that was on a core for less than this of a block with the
  * collector in its stacks, and was seen in no call but that in which it waits for the helpers, these got no core: collections of 67 to 640 ms

@@ -6,6 +6,9 @@ import type { Frame, Place, Ratio } from './types.ts';
  * here, never opened or run.
  */
 
+/** How V8's CPU profiler names the time in its collector, in which the thread computes or waits for those that help it. */
+export const V8_COLLECTOR = '(garbage collector)';
+
 /** Whose code a file is. */
 export interface Origin {
   readonly kind: 'standard-library' | 'package' | 'application';
