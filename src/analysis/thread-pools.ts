@@ -1,4 +1,4 @@
-import { frameOrigin } from '../core/place.ts';
+import { frameOrigin, placeAt } from '../core/place.ts';
 import { SNAPSHOT } from '../core/semconv.ts';
 import { printable } from '../core/text.ts';
 import {
@@ -80,7 +80,7 @@ export function* keptByThreads(view: RecordingView): Iterable<Omit<Finding, 'id'
       pid: last.pid,
       summary: `${waiting.length} threads wait for a connection of ${text(last.pool.type)} for ${lasted(last, waiting)} s; ${keepers.length === 1 ? `${text(first.name)} keeps one` : `${keepers.length} threads keep theirs`}${where}`,
       where: [
-        ...(first.frame === null ? [] : [placeOf(first.frame, first.name)]),
+        ...(first.frame === null ? [] : [{ ...placeAt(first.frame, 1), thread: first.name }]),
         ...waitPlaces(last, waiting),
       ],
       evidence: [
@@ -172,9 +172,5 @@ function waitPlaces({ frames }: Look, waiting: ThreadPoolLook['waiters']): reado
   return frames
     .filter(({ file }) => frameOrigin(file).kind !== 'standard-library')
     .slice(0, PLACES)
-    .map((frame) => placeOf(frame, waiting[0]?.name ?? null));
-}
-
-function placeOf(frame: Frame, thread: string | null): Place {
-  return { ...frame, module: frameOrigin(frame.file).module, thread, share: 1 };
+    .map((frame) => ({ ...placeAt(frame, 1), thread: waiting[0]?.name ?? null }));
 }
