@@ -1,4 +1,5 @@
 import type { AgentReading, ProfileTurn } from './agent.ts';
+import { isRecord } from '../../src/core/record.ts';
 
 /** What the agent answered, checked: it comes from the target. */
 
@@ -75,8 +76,4 @@ function numbers<const K extends readonly string[]>(
 
 function isAmount(value: unknown): value is number {
   return typeof value === 'number' && Number.isFinite(value) && value >= 0;
-}
-
-function isRecord(value: unknown): value is Readonly<Record<string, unknown>> {
-  return typeof value === 'object' && value !== null;
 }

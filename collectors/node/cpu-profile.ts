@@ -1,5 +1,6 @@
 import { fileURLToPath } from 'node:url';
 import type { Frame, Seconds } from '../../src/core/types.ts';
+import { isRecord } from '../../src/core/record.ts';
 
 /**
  * A V8 CPU profile as `Profiler.stop` returns it (Chrome DevTools Protocol 1.3, type Profiler.Profile; Node 20 to 24), turned into stacks
@@ -220,10 +221,6 @@ function firstAfter(values: Float64Array, limit: number): number {
     else high = middle;
   }
   return low;
-}
-
-function isRecord(value: unknown): value is Readonly<Record<string, unknown>> {
-  return typeof value === 'object' && value !== null;
 }
 
 function isFinite(value: unknown): value is number {

@@ -5,6 +5,7 @@ import { readStatus } from '../../src/platform/proc.ts';
 import { parseFrame } from './cpu-profile.ts';
 import { anonymousMemory } from './profiler.ts';
 import { refused, type Refusal } from './refusal.ts';
+import { isRecord } from '../../src/core/record.ts';
 
 /**
  * V8's sampling heap profiler: a stack for an allocation every so many bytes, kept for as long as the object lives. Reading it makes V8
@@ -188,10 +189,6 @@ function ownFrames(frames: readonly Frame[]): readonly Frame[] {
 
 function isOwn(file: string): boolean {
   return !file.startsWith('node:') && !file.includes('/node_modules/');
-}
-
-function isRecord(value: unknown): value is Readonly<Record<string, unknown>> {
-  return typeof value === 'object' && value !== null;
 }
 
 function isFinite(value: unknown): value is number {

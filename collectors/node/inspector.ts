@@ -4,6 +4,7 @@ import type { Bytes, Seconds } from '../../src/core/types.ts';
 import { printable } from '../../src/core/text.ts';
 import { readCommandLine } from '../../src/platform/proc.ts';
 import { listeningSockets, type ListeningSocket } from '../../src/platform/sockets.ts';
+import { isRecord } from '../../src/core/record.ts';
 
 /**
  * Finding an inspector that a Node process has open already. Only ports that the process itself listens on are asked, and of those only
@@ -208,8 +209,4 @@ function refused(reason: string, remedy: string | null): Extract<InspectorResult
 
 function messageOf(error: unknown): string {
   return printable(error instanceof Error ? error.message : String(error), 120);
-}
-
-function isRecord(value: unknown): value is Readonly<Record<string, unknown>> {
-  return typeof value === 'object' && value !== null;
 }

@@ -1,4 +1,5 @@
 import type { Frame } from '../../src/core/types.ts';
+import { isRecord } from '../../src/core/record.ts';
 
 /** What `py-spy dump --native --json` and `eu-stack` print, as stacks. Their text comes from the target: untrusted. */
 
@@ -112,8 +113,4 @@ export function withPython(
 ): readonly Frame[] | null {
   const at = native.findIndex(({ function: name }) => EVALUATION.test(name));
   return at < 0 || python.length === 0 ? null : [...native.slice(0, at), ...python];
-}
-
-function isRecord(value: unknown): value is Readonly<Record<string, unknown>> {
-  return typeof value === 'object' && value !== null;
 }

@@ -8,6 +8,7 @@ import type {
   OwnerKind,
 } from './heap-look.ts';
 import type { Seconds } from './types.ts';
+import { isRecord } from './record.ts';
 
 /** A look at a heap as a recording keeps it: the largest of what was seen. */
 
@@ -131,10 +132,6 @@ function holderOf(value: unknown): HeapHolder | null {
 
 function isOwner(text: string): text is OwnerKind {
   return OWNERS.has(text);
-}
-
-function isRecord(value: unknown): value is Readonly<Record<string, unknown>> {
-  return typeof value === 'object' && value !== null;
 }
 
 function numberOf(value: unknown): number | null {

@@ -1,4 +1,5 @@
 import type { Bytes } from './types.ts';
+import { isRecord } from './record.ts';
 
 /**
  * What is alive in a heap that V8 wrote down: objects by constructor, promises that something waits for, listeners. Pure; the snapshot is a
@@ -229,8 +230,4 @@ function textsOf(value: unknown): readonly string[] {
 
 function isNumbers(value: unknown): value is readonly number[] {
   return Array.isArray(value) && (value.length === 0 || typeof value[0] === 'number');
-}
-
-function isRecord(value: unknown): value is Readonly<Record<string, unknown>> {
-  return typeof value === 'object' && value !== null;
 }

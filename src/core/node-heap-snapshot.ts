@@ -1,5 +1,6 @@
 import type { HeapOpener, HeapSite, NodeHeapLook } from './node-heap.ts';
 import type { Frame, Seconds } from './types.ts';
+import { isRecord } from './record.ts';
 
 /** What a Node process allocated and kept, as a recording keeps it: the largest sites. */
 
@@ -80,10 +81,6 @@ function frameOf(value: unknown): Frame | null {
   const { function: name, file, line } = value;
   if (typeof name !== 'string' || typeof file !== 'string') return null;
   return { function: name, file, line: numberOf(line) };
-}
-
-function isRecord(value: unknown): value is Readonly<Record<string, unknown>> {
-  return typeof value === 'object' && value !== null;
 }
 
 function numberOf(value: unknown): number | null {

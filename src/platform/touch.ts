@@ -6,6 +6,7 @@ import { readProc, readStat } from './proc.ts';
 import { hasEnded, parseStatus } from './proc-parse.ts';
 import type { TracingEntry } from './tracing-journal.ts';
 import type { UndoEntry } from './undo-journal.ts';
+import { isRecord } from '../core/record.ts';
 
 /**
  * The only module that does something to a target: one signal, expressions evaluated through an inspector, what others send passed on to
@@ -260,8 +261,4 @@ async function touchingResult(
   if (!isRecord(result) || (isRecord(answer) && 'exceptionDetails' in answer))
     throw new CdpError('refused', 'what was evaluated in the target failed there');
   return result;
-}
-
-function isRecord(value: unknown): value is Readonly<Record<string, unknown>> {
-  return typeof value === 'object' && value !== null;
 }

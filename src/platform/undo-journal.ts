@@ -15,6 +15,7 @@ import { readProc, readStat } from './proc.ts';
 import { hasEnded } from './proc-parse.ts';
 import { stateDirectory } from './state-directory.ts';
 import { makeFolder } from './make-folder.ts';
+import { isRecord } from '../core/record.ts';
 
 /**
  * What trace is doing to a process, written down before it is done, so that somebody else can undo it: the guardian, or `trace cleanup`.
@@ -221,8 +222,4 @@ function isEntry(value: unknown): value is UndoEntry {
 
 function isNatural(value: unknown): value is number {
   return Number.isSafeInteger(value) && Number(value) >= 0;
-}
-
-function isRecord(value: unknown): value is Readonly<Record<string, unknown>> {
-  return typeof value === 'object' && value !== null;
 }

@@ -4,6 +4,7 @@ import { EXIT } from '../../../core/exit-code.ts';
 import { PROXY_ATTR, PROXY_SNAPSHOT, PROXY_SPAN } from '../../../core/semconv-proxy.ts';
 import { printable } from '../../../core/text.ts';
 import type { RecordingView } from '../../../core/types.ts';
+import { isRecord } from '../../../core/record.ts';
 
 /** Of one hop, or said anew by who answers. */
 const NOT_AGAIN =
@@ -59,8 +60,4 @@ function isHeader(pair: unknown): pair is readonly [string, string] {
   return (
     typeof name === 'string' && NAME.test(name) && typeof value === 'string' && !CONTROL.test(value)
   );
-}
-
-function isRecord(value: unknown): value is Readonly<Record<string, unknown>> {
-  return typeof value === 'object' && value !== null;
 }
