@@ -84,6 +84,7 @@ describe('the built program', () => {
         "src/commands/registry",
         "src/commands/server/options",
         "src/core/comparison",
+        "src/core/duration",
         "src/core/errors",
         "src/core/exit-code",
         "src/core/pid",

@@ -1,22 +1,21 @@
 import { existsSync, readFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { parseAttachOptions } from '../src/commands/attach/options.ts';
-import { parseLoadOptions } from '../src/commands/load/options.ts';
 import { loadUsage } from '../src/commands/load/usage.ts';
-import { chooseCleanRule, cleanUsage } from '../src/commands/recordings/clean-options.ts';
+import { cleanUsage } from '../src/commands/recordings/clean-options.ts';
 import { lsUsage } from '../src/commands/recordings/ls-options.ts';
-import { chooseCleanupTarget, cleanupUsage } from '../src/commands/cleanup/options.ts';
+import { cleanupUsage } from '../src/commands/cleanup/options.ts';
 import { completionUsage } from '../src/commands/completion/options.ts';
-import { chooseTasksOptions, tasksUsage } from '../src/commands/tasks/options.ts';
-import { chooseDoctorTarget, doctorUsage } from '../src/commands/doctor/options.ts';
-import { heapUsage, parseHeapOptions } from '../src/commands/heap/options.ts';
-import { flagsOf, parseCommandLine } from '../src/commands/command-line/command-line.ts';
-import { everyVerb, VERBS, verbBelow } from '../src/commands/registry.ts';
+import { tasksUsage } from '../src/commands/tasks/options.ts';
+import { explainUsage } from '../src/commands/explain/options.ts';
+import { doctorUsage } from '../src/commands/doctor/options.ts';
+import { heapUsage } from '../src/commands/heap/options.ts';
+import { flagsOf } from '../src/commands/command-line/command-line.ts';
+import { everyVerb } from '../src/commands/registry.ts';
 import { attachHelp } from '../src/commands/attach/help.ts';
-import { parseRunOptions, runUsage } from '../src/commands/run/options.ts';
-import { parseProxyOptions, proxyUsage } from '../src/commands/proxy/options.ts';
-import { parseProfileOptions, profileUsage } from '../src/commands/profile/options.ts';
+import { runUsage } from '../src/commands/run/options.ts';
+import { proxyUsage } from '../src/commands/proxy/options.ts';
+import { profileUsage } from '../src/commands/profile/options.ts';
 import { HELP } from '../src/commands/command-line/help.ts';
 import { reproNewUsage } from '../src/commands/repro/new/usage.ts';
 import { reproExploreUsage } from '../src/commands/repro/explore/usage.ts';
@@ -32,9 +31,9 @@ import {
   localLinks,
   mentionedFlags,
   pages,
-  words,
   type Page,
 } from './docs.ts';
+import { parseTraceCommand } from './trace-command.ts';
 
 const ROOT = join(import.meta.dirname, '..');
 const all = pages(ROOT);
@@ -55,6 +54,7 @@ const helps = [
   reproRunUsage.help,
   profileUsage.help,
   heapUsage.help,
+  explainUsage.help,
   proxyUsage.help,
   reproExploreUsage.help,
   reproReplayUsage.help,
@@ -87,31 +87,7 @@ describe('examples', () => {
 
   it.each(shown.map(({ page: path, line }) => [path, line] as const))(
     'of %s parse: %s',
-    async (_, line) => {
-      const [, name, ...behind] = words(line);
-      const named = VERBS.find((one) => one.name === name);
-      if (named === undefined) {
-        expect(['--help', '--version', 'help']).toContain(name);
-        return;
-      }
-      const { verb, args } = verbBelow(named, behind);
-      const { values, positionals, command } = parseCommandLine(await verb.usage(), args);
-      if (name === 'attach') parseAttachOptions(values, positionals);
-      else if (name === 'run') parseRunOptions(values, { positionals, command });
-      else if (name === 'load' && positionals[0] === 'merge')
-        expect(positionals.length).toBeGreaterThan(1);
-      else if (name === 'load') parseLoadOptions(values, positionals, { env: {} });
-      else if (name === 'proxy') parseProxyOptions(values, positionals);
-      else if (name === 'profile') parseProfileOptions(values, positionals);
-      else if (name === 'tasks') chooseTasksOptions(values, positionals);
-      else if (name === 'doctor') chooseDoctorTarget(values, positionals);
-      else if (name === 'heap') parseHeapOptions(values, positionals);
-      else if (name === 'cleanup') chooseCleanupTarget(values, positionals);
-      else if (name === 'clean') chooseCleanRule(values);
-      else if (verb !== named) expect(verb.name).not.toBe('');
-      else if (name === 'ls') expect(positionals).toEqual([]);
-      else expect(positionals).toHaveLength(1);
-    },
+    (_, line) => parseTraceCommand(line),
   );
 });
 
@@ -134,6 +110,7 @@ describe('flags', () => {
       'docs/doctor.md',
       'docs/profile.md',
       'docs/heap.md',
+      'docs/explain.md',
       'docs/tasks.md',
       'docs/cleanup.md',
       'docs/ls.md',

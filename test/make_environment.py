@@ -18,7 +18,11 @@ MARKER = "complete"
 def make(folder, constraints, packages):
     os.makedirs(os.path.dirname(folder), exist_ok=True)
     with open(folder + ".lock", "w") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            print("waiting for another process, which is making it", flush=True)
+            fcntl.flock(lock, fcntl.LOCK_EX)
         if os.path.exists(os.path.join(folder, MARKER)):
             return
         shutil.rmtree(folder, ignore_errors=True)
@@ -26,8 +30,8 @@ def make(folder, constraints, packages):
         if packages:
             python = os.path.join(folder, "bin", "python")
             subprocess.run(
-                [python, "-m", "pip", "install", "--quiet", "--only-binary", ":all:", "--disable-pip-version-check"]
-                + ["--no-input", "--constraint", constraints]
+                [python, "-m", "pip", "install", "--progress-bar", "off", "--only-binary", ":all:"]
+                + ["--disable-pip-version-check", "--no-input", "--constraint", constraints]
                 + packages,
                 check=True,
                 stdin=subprocess.DEVNULL,

@@ -1,9 +1,9 @@
-import { execFile, spawnSync } from 'node:child_process';
+import { spawnSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { accessSync, constants, mkdirSync, readdirSync, symlinkSync, writeFileSync } from 'node:fs';
 import { delimiter, join } from 'node:path';
-import { promisify } from 'node:util';
 import { cacheFolder, keptFolder } from './environments.ts';
+import { type Listener, runHeard } from './set-up-progress.ts';
 
 /*
  * Programs that a few tests need beside Node and Python. One on the PATH is taken as it is. In a full run (.ci/run) one that is not
@@ -11,7 +11,6 @@ import { cacheFolder, keptFolder } from './environments.ts';
  * out by name, a missing program does not. `npm test` alone runs anywhere and installs none of this.
  */
 
-const run = promisify(execFile);
 const INSTALL_TIMEOUT_MS = 300_000;
 
 /** Whether this is .ci/run, on a machine that has or may install everything. */
@@ -99,16 +98,21 @@ function onPath(name: string): string | null {
 export async function install(name: ProgramName): Promise<string> {
   const packages = PACKAGES[name];
   const hash = createHash('sha256').update(packages.join('\n')).digest('hex').slice(0, 12);
-  const folder = await keptFolder(`debian-${name}-${hash}`, async (making) => {
-    await download(making, packages);
-    await unpack(making);
+  const setUp = { what: `${name}, from Debian's packages`, cost: '30 to 120 MB' };
+  const folder = await keptFolder(`debian-${name}-${hash}`, setUp, async (making, listen) => {
+    await download(making, packages, listen);
+    await unpack(making, listen);
     writeScript(making, name, join(cacheFolder(), `debian-${name}-${hash}`));
   });
   return join(folder, 'bin', name);
 }
 
 /** By apt, with the machine's own package lists; where these are missing or old, with lists of our own. */
-async function download(folder: string, packages: readonly string[]): Promise<void> {
+async function download(
+  folder: string,
+  packages: readonly string[],
+  listen: Listener,
+): Promise<void> {
   const lists = join(folder, 'lists');
   const own = [
     `-oDir::State::Lists=${lists}`,
@@ -117,7 +121,11 @@ async function download(folder: string, packages: readonly string[]): Promise<vo
     '-oDebug::NoLocking=1',
   ];
   const apt = (options: readonly string[], ...args: readonly string[]) =>
-    run('apt-get', ['-qq', ...options, ...args], { cwd: folder, timeout: INSTALL_TIMEOUT_MS });
+    runHeard('apt-get', ['-q', ...options, ...args], {
+      cwd: folder,
+      timeout: INSTALL_TIMEOUT_MS,
+      listen,
+    });
   try {
     await apt([], 'download', ...packages);
   } catch {
@@ -128,7 +136,7 @@ async function download(folder: string, packages: readonly string[]): Promise<vo
   }
 }
 
-async function unpack(folder: string): Promise<void> {
+async function unpack(folder: string, listen: Listener): Promise<void> {
   const root = join(folder, 'root');
   // Packages from before the merge of /bin into /usr/bin: their files end up below usr all the same.
   for (const merged of ['bin', 'sbin', 'lib', 'lib64']) {
@@ -138,7 +146,8 @@ async function unpack(folder: string): Promise<void> {
   const files = readdirSync(folder).filter((one) => one.endsWith('.deb'));
   const each =
     'for one; do dpkg-deb --fsys-tarfile "$one" | tar -x --keep-directory-symlink -C root || exit; done';
-  await run('sh', ['-c', each, 'sh', ...files], { cwd: folder, timeout: INSTALL_TIMEOUT_MS });
+  const options = { cwd: folder, timeout: INSTALL_TIMEOUT_MS, listen };
+  await runHeard('sh', ['-c', each, 'sh', ...files], options);
 }
 
 function writeScript(folder: string, name: string, final: string): void {

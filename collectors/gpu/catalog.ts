@@ -1,5 +1,6 @@
 import { printable } from '../../src/core/text.ts';
 import type { Seconds } from '../../src/core/types.ts';
+import { formatSeconds } from '../../src/core/units.ts';
 import { type Fault, faultIn } from './faults.ts';
 import { KNOWN_FIELDS, listedFields, queryFor } from './fields.ts';
 import { type GpuReading, readingOf } from './reading.ts';
@@ -75,7 +76,7 @@ function readGpus(text: string): readonly GpuReading[] {
 /** Why there was no answer, in words. */
 export function noAnswer(answer: Exclude<Answer, { kind: 'answer' }>, limit: Seconds): Discovery {
   const why = {
-    hung: `nvidia-smi did not answer within ${limit} s and was killed: the driver hangs or is very slow`,
+    hung: `nvidia-smi did not answer within ${formatSeconds(limit)} and was killed: the driver hangs or is very slow`,
     busy: 'an nvidia-smi that was killed is still held by the driver',
     'not-started': `nvidia-smi could not be started${answer.kind === 'not-started' ? `: ${printable(answer.reason, REASON_LIMIT)}` : ''}`,
   }[answer.kind];

@@ -10,6 +10,7 @@ import type {
   Target,
   Seconds,
 } from '../../src/core/types.ts';
+import { formatBytes } from '../../src/core/units.ts';
 import { type Catalog, discover, type Discovery } from './catalog.ts';
 import { Devices, type Holder } from './devices.ts';
 import { Feed } from './feed.ts';
@@ -128,7 +129,7 @@ export class GpuCollector implements Collector {
     if (list.length > 0 || taken < MEMORY_OF_NOBODY) return null;
     return {
       reason:
-        `nvidia-smi lists no process although ${Math.round(taken / 2 ** 20)} MiB of GPU memory are taken: ` +
+        `nvidia-smi lists no process although ${formatBytes(taken)} of GPU memory are taken: ` +
         'it lists those of its own pid namespace only, and the target is in another, or trace is in a container',
       remedy:
         'Run trace on the host, or with the host’s pids (docker run --pid=host, hostPID: true)',

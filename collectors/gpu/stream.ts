@@ -1,5 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Clock, Seconds } from '../../src/core/types.ts';
+import { formatSeconds } from '../../src/core/units.ts';
 import { GPU_LIMIT, queryArguments, reasonIn, refusedField } from './catalog.ts';
 import { type Fault, faultIn } from './faults.ts';
 import { KNOWN_FIELDS } from './fields.ts';
@@ -76,7 +77,7 @@ export async function readStream(
     return watch.result(
       watch.sinceRow > 0
         ? 'nvidia-smi printed what is no table, and was killed'
-        : `nvidia-smi printed nothing for ${allowed} s and was killed: the driver hangs or is very slow`,
+        : `nvidia-smi printed nothing for ${formatSeconds(allowed)} and was killed: the driver hangs or is very slow`,
       true,
     );
   }

@@ -6,6 +6,7 @@ import { parseFrame } from './cpu-profile.ts';
 import { anonymousMemory } from './profiler.ts';
 import { refused, type Refusal } from './refusal.ts';
 import { isRecord } from '../../src/core/record.ts';
+import { formatSeconds } from '../../src/core/units.ts';
 
 /**
  * V8's sampling heap profiler: a stack for an allocation every so many bytes, kept for as long as the object lives. Reading it makes V8
@@ -59,7 +60,7 @@ export function lookRefusal(pid: number, budget: Seconds = PAUSE_BUDGET): Refusa
   const pause = expectedLookPause(pid);
   if (pause <= budget) return null;
   return refused(
-    `each look makes V8 collect its whole heap, which would stop it for about ${Math.round(pause * 1e3)} ms, more than ${Math.round(budget * 1e3)} ms`,
+    `each look makes V8 collect its whole heap, which would stop it for about ${formatSeconds(pause)}, more than ${formatSeconds(budget)}`,
     `Allow it with --max-pause ${Math.ceil((pause * 1.2) / 0.05) * 50}ms.`,
   );
 }

@@ -1,6 +1,7 @@
 import { monotonicNow } from '../../src/core/clock.ts';
 import { printable } from '../../src/core/text.ts';
 import type { ProcessTarget, Seconds } from '../../src/core/types.ts';
+import { formatSeconds } from '../../src/core/units.ts';
 import { CdpConnection } from '../../src/platform/cdp.ts';
 import type { Runtime } from '../../src/platform/runtime.ts';
 import { listeningSockets } from '../../src/platform/sockets.ts';
@@ -100,7 +101,7 @@ function plan({
   instead: readonly string[] | undefined;
 }): readonly string[] {
   const where = port === null ? 'on a port of its choice' : `on port ${port}`;
-  const hold = Math.round(expectedPause(anonymousMemory(pid)) * 1e3);
+  const hold = formatSeconds(expectedPause(anonymousMemory(pid)));
   return [
     ...(open === null
       ? [
@@ -109,7 +110,7 @@ function plan({
       : [`connect to its inspector, which is open already on port ${open.port} and stays so`]),
     `evaluate an agent (all of it: ${AGENT_FILE}): a lease, an observer of garbage collections; nothing global`,
     ...(instead ?? [
-      `start V8's CPU profiler, ${Math.round(1 / interval)} samples a second: holds its loop for about ${hold} ms`,
+      `start V8's CPU profiler, ${Math.round(1 / interval)} samples a second: holds its loop for about ${hold}`,
       'call the agent once a second: sizes of its heap, pauses of the garbage collector',
       'while it grows: a stack for every 32 KiB allocated, and now and then a collection of the whole heap, where that holds its loop for no more than 0.1 s',
     ]),
@@ -218,7 +219,7 @@ async function openBySignal(
     await new Promise((resolve) => setTimeout(resolve, LOOK_EVERY * 1e3));
   }
   return refused(
-    `it was asked to open its inspector and did not within ${OPENS_WITHIN} s: it blocks, or its port was taken (its standard error says)`,
+    `it was asked to open its inspector and did not within ${formatSeconds(OPENS_WITHIN)}: it blocks, or its port was taken (its standard error says)`,
     `If it opens later: trace cleanup ${target.pid}`,
   );
 }

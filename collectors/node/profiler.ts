@@ -1,6 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { monotonicNow } from '../../src/core/clock.ts';
 import type { Bytes, Seconds } from '../../src/core/types.ts';
+import { formatSeconds } from '../../src/core/units.ts';
 import { CdpConnection, CdpError } from '../../src/platform/cdp.ts';
 import { readProc } from '../../src/platform/proc.ts';
 import type { ProfileTurn } from './agent.ts';
@@ -148,10 +149,10 @@ export class NodeProfiler {
   /** What it is and what it does to the target, for the report. */
   get description(): string {
     const first = this.#pauses[0];
-    const held = first === undefined ? '?' : Math.ceil((first.to - first.from) * 1e3);
+    const held = first === undefined ? '?' : formatSeconds(first.to - first.from);
     return (
       `V8's CPU profiler through the inspector open on port ${this.#options.port}, ${Math.round(1 / this.#options.interval)} samples a second; ` +
-      `starting it held the loop for up to ${held} ms, Node wrote 'Debugger attached.' on the target's stderr, ` +
+      `starting it held the loop for up to ${held}, Node wrote 'Debugger attached.' on the target's stderr, ` +
       'and the loop utilisation the target sees itself is too high meanwhile'
     );
   }
@@ -338,7 +339,7 @@ export function pauseRefusal(
   if (pause <= budget) return null;
   return {
     ok: false,
-    reason: `starting V8's profiler would stop it for about ${Math.round(pause * 1e3)} ms, more than ${Math.round(budget * 1e3)} ms`,
+    reason: `starting V8's profiler would stop it for about ${formatSeconds(pause)}, more than ${formatSeconds(budget)}`,
     remedy: `Allow it with --max-pause ${Math.ceil((pause * 1.2) / 0.05) * 50}ms.`,
   };
 }

@@ -13,6 +13,7 @@ import type {
   ObserveContext,
   Seconds,
 } from '../../src/core/types.ts';
+import { formatBytes } from '../../src/core/units.ts';
 import { DeadlockReader } from './deadlock-log.ts';
 
 /** A log of PostgreSQL: its end as it was when the run began, then what is added to it. */
@@ -48,7 +49,7 @@ export class LogWatch {
       const file = await open(this.#path, 'r');
       const { size } = await file.stat();
       await file.close();
-      const detail = `${(size / 2 ** 20).toFixed(1)} MiB are there`;
+      const detail = `${formatBytes(size)} are there`;
       return { available: true, detail };
     } catch (error) {
       return { available: false, reason: `cannot be read: ${errorCode(error)}`, remedy: null };

@@ -28,6 +28,8 @@ export class HoldWatch {
   /** `onHeld` is called at each look that finds it stopped, with how long it has been. */
   constructor(pid: number, onHeld: (since: Seconds) => void) {
     this.#onHeld = onHeld;
+    // Before they are read: one that is stopped right afterwards was stopped no earlier.
+    this.#before = monotonicNow();
     for (const tid of threadsOf(pid)) {
       const file = KeptFile.open(`/proc/${pid}/task/${tid}/stat`, 512);
       if (file === null) continue;
@@ -36,7 +38,6 @@ export class HoldWatch {
       if (this.#files.length < THREADS) this.#files.push({ tid, file });
       else file.close();
     }
-    this.#before = monotonicNow();
     this.#next();
   }
 

@@ -11,6 +11,7 @@ import type {
   ProcessTarget,
   Seconds,
 } from '../../src/core/types.ts';
+import { formatSeconds } from '../../src/core/units.ts';
 import { kernelVerdict } from '../../src/platform/kernel-log.ts';
 import { nextMoment, untilMoment } from '../../src/platform/common-moment.ts';
 import { judgeAccess } from '../../src/platform/permission.ts';
@@ -116,7 +117,7 @@ function lateness(last: TimedReading | null, at: Seconds, interval: Seconds): Ga
     to: at,
     collector: NAME,
     reason: 'late',
-    detail: `the reading due then came ${late.toFixed(2)} s late: trace did not get the CPU`,
+    detail: `the reading due then came ${formatSeconds(late)} late: trace did not get the CPU`,
   };
 }
 

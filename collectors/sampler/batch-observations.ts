@@ -1,6 +1,7 @@
 import { rankPlaces } from '../../src/core/place.ts';
 import { ATTR, EVENT, METRIC, SPAN } from '../../src/core/semconv.ts';
 import type { Attributes, Event, Frame, Observation, Seconds, Span } from '../../src/core/types.ts';
+import { formatSeconds } from '../../src/core/units.ts';
 import type { Batch, BlockMessage, LoopThread, SamplerPlan, SecondMessage } from './messages.ts';
 import { surelySeen } from './sampling-period.ts';
 import { mechanismOf } from './thread-readings.ts';
@@ -43,7 +44,6 @@ export function* batchObservations(batch: Batch, context: BatchContext): Iterabl
 
 /** Said once for each longer pause: from then on shorter blocks of this process may be missed. */
 export function periodNote(batch: Batch, threshold: Seconds, context: BatchContext): Event {
-  const ms = (seconds: Seconds): string => `${Math.round(seconds * 1e3)} ms`;
   const sure = surelySeen(threshold, batch.period);
   return {
     kind: 'event',
@@ -51,8 +51,8 @@ export function periodNote(batch: Batch, threshold: Seconds, context: BatchConte
     name: EVENT.note,
     severity: 'warn',
     body:
-      `pid ${context.pid} is sampled every ${ms(batch.period)} while it is idle, with so many other processes: ` +
-      `blocks shorter than ${ms(sure)} can be missed`,
+      `pid ${context.pid} is sampled every ${formatSeconds(batch.period)} while it is idle, with so many other processes: ` +
+      `blocks shorter than ${formatSeconds(sure)} can be missed`,
     attributes: { [ATTR.pid]: context.pid },
   };
 }

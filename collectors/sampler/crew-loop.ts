@@ -98,10 +98,10 @@ export class CrewLoop {
           break;
         }
         case 'go':
-          this.#begin(command.member);
+          this.#begin(command.member, command.since);
           break;
         case 'stop':
-          this.#rounds.end(command.member);
+          this.#rounds.end(command.member, command.at);
           this.#forget(command.member);
           break;
         case 'drop':
@@ -117,7 +117,7 @@ export class CrewLoop {
     }
   }
 
-  #begin(member: MemberId): void {
+  #begin(member: MemberId, since: Seconds): void {
     const sampler = this.#ready.get(member);
     if (sampler === undefined) return;
     this.#ready.delete(member);
@@ -126,7 +126,7 @@ export class CrewLoop {
       this.#nextSecond = endOfSecond(at);
       this.#ownTime.reset(at);
     }
-    this.#rounds.add(member, sampler, at);
+    this.#rounds.add({ member, sampler, since }, at);
   }
 
   /** One that was never watched. */

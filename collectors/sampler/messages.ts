@@ -31,10 +31,10 @@ export type MemberId = number;
 export type Command =
   /** Open a process and look for its loops; answered by `ready` or `unavailable`. */
   | { readonly kind: 'open'; readonly member: MemberId; readonly plan: SamplerPlan }
-  /** Begin to sample it. */
-  | { readonly kind: 'go'; readonly member: MemberId }
-  /** End it and hand over its last batch. */
-  | { readonly kind: 'stop'; readonly member: MemberId }
+  /** Begin to sample it; what was not seen from `since` on is a gap. */
+  | { readonly kind: 'go'; readonly member: MemberId; readonly since: Seconds }
+  /** End it, as of `at`, and hand over its last batch. */
+  | { readonly kind: 'stop'; readonly member: MemberId; readonly at: Seconds }
   /** End it: nobody waits for a batch. */
   | { readonly kind: 'drop'; readonly member: MemberId }
   /** Nobody is left. */

@@ -87,7 +87,8 @@ function* warmUp(sampler: ProcessSampler, warm: Set<LoopKind>): Steps<string | n
     if (last !== undefined) trouble = last.batch.gaps.at(-1)?.detail ?? 'it ended';
   });
   const rounds = new Rounds(handovers);
-  rounds.add(0, sampler, monotonicNow());
+  const at = monotonicNow();
+  rounds.add({ member: 0, sampler, since: at }, at);
   let spent: Seconds = 0;
   for (let done = 0; done < WARM_UP_ROUNDS && spent < WARM_UP_LIMIT && trouble === null;) {
     const from = monotonicNow();

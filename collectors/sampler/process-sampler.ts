@@ -1,5 +1,6 @@
 import { monotonicNow } from '../../src/core/clock.ts';
 import type { Seconds } from '../../src/core/types.ts';
+import { formatSeconds } from '../../src/core/units.ts';
 import { readStat } from '../../src/platform/proc.ts';
 import { type FindHoldUp, LoopObserver } from './loop-observer.ts';
 import type {
@@ -62,8 +63,8 @@ export class ProcessSampler {
     this.#period = period;
   }
 
-  /** What came before counts for nothing: sampling begins. */
-  begin(at: Seconds): void {
+  /** Sampling begins: what was counted before is forgotten, and the time since `since` is a gap. */
+  begin(at: Seconds, since: Seconds): void {
     this.#sampledAt = at;
     this.#batchedAt = at;
     this.#samples = 0;
@@ -73,14 +74,13 @@ export class ProcessSampler {
     this.#gaps = [];
     this.#stacks.begin();
     for (const { observer } of this.#observers) observer.drainSecond(at);
+    if (this.#mayHide(at - since))
+      this.#addLateGap(since, at, (length) => `sampling began ${length} after the run began`);
   }
 
   /** One sample of every loop. `delayedBy`, what held the worker up since the last round, explains a sample that came late. */
   sample(at: Seconds, delayedBy: string | null): void {
-    const elapsed = at - this.#sampledAt;
-    // Two samples further apart than half the threshold may have a block between them that nobody saw.
-    if (elapsed > this.plan.threshold / 2 && elapsed > this.#period * 2)
-      this.#reportLate(at, delayedBy);
+    if (this.#mayHide(at - this.#sampledAt)) this.#reportLate(at, delayedBy);
     this.#sampledAt = at;
     this.#samples++;
     this.#adapter.round(at);
@@ -122,6 +122,7 @@ export class ProcessSampler {
   /** The last batch; `gone`: the process has ended. */
   finish(at: Seconds, gone: boolean): Batch {
     const isStopped = !gone && this.#processState() === 'stopped';
+    if (!gone && this.#mayHide(at - this.#sampledAt)) this.#reportLate(at, null);
     for (const { observer } of this.#observers) {
       const open = gone ? observer.endGone(at) : observer.endOpen();
       if (open !== null) this.#keep(open);
@@ -198,19 +199,22 @@ export class ProcessSampler {
     else this.#dropped++;
   }
 
+  /** Whether a block may have come and gone unseen, or nearly, in so long without a sample. */
+  #mayHide(elapsed: Seconds): boolean {
+    return elapsed > this.plan.threshold / 2 && elapsed > this.#period * 2;
+  }
+
   #reportLate(at: Seconds, delayedBy: string | null): void {
-    const from = this.#sampledAt;
-    const lateMs = Math.round((at - from) * 1e3);
     this.#late++;
-    this.#gaps.push({
-      from,
-      to: at,
-      reason: 'late',
-      detail:
-        delayedBy === null
-          ? `the sampler itself was not scheduled for ${lateMs} ms`
-          : `no sample for ${lateMs} ms: the sampler was ${delayedBy}`,
-    });
+    this.#addLateGap(this.#sampledAt, at, (length) =>
+      delayedBy === null
+        ? `the sampler itself was not scheduled for ${length}`
+        : `no sample for ${length}: the sampler was ${delayedBy}`,
+    );
+  }
+
+  #addLateGap(from: Seconds, to: Seconds, detail: (length: string) => string): void {
+    this.#gaps.push({ from, to, reason: 'late', detail: detail(formatSeconds(to - from)) });
   }
 
   #stackId(frames: Parameters<StackTable['idOf']>[0] | null): string | null {

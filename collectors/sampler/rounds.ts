@@ -41,8 +41,13 @@ export class Rounds {
     return this.#watched.length;
   }
 
-  add(member: MemberId, sampler: ProcessSampler, at: Seconds): void {
-    sampler.begin(at);
+  /** Samples a process from `at` on; that nobody looked from `since` until then is a gap. */
+  add(
+    one: { readonly member: MemberId; readonly sampler: ProcessSampler; readonly since: Seconds },
+    at: Seconds,
+  ): void {
+    const { member, sampler, since } = one;
+    sampler.begin(at, since);
     if (this.#watched.length === 0) {
       this.#period = samplingPeriod(sampler.plan.threshold);
       this.#nextRound = at;
@@ -51,10 +56,10 @@ export class Rounds {
     this.#setPeriods();
   }
 
-  /** Ends one with its last batch. */
-  end(member: MemberId): void {
+  /** Ends one with its last batch; what it did not see before `at` is a gap. */
+  end(member: MemberId, at: Seconds): void {
     const one = this.#watched.find((watched) => watched.member === member);
-    if (one !== undefined) this.#end(one, false);
+    if (one !== undefined) this.#end(one, false, at);
   }
 
   /** Ends one without. */
@@ -146,9 +151,9 @@ export class Rounds {
     }
   }
 
-  #end(one: Watched, gone: boolean): void {
+  #end(one: Watched, gone: boolean, at: Seconds = monotonicNow()): void {
     try {
-      this.#handovers.addLast(one, one.sampler.finish(monotonicNow(), gone));
+      this.#handovers.addLast(one, one.sampler.finish(at, gone));
       this.#remove(one);
       one.sampler.close();
     } catch (error) {

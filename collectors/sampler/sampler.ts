@@ -95,7 +95,11 @@ export class Sampler implements Collector<ProcessTarget> {
     const to = { context: this.#batchContext(target.pid, context), queue };
     const fail = (detail: string, collector?: string): void =>
       queue.push(failedGap(target.pid, context, { detail, collector }));
-    const ended = member.begin((batch) => this.#intake.take(batch, to));
+    const ended = member.begin(
+      (batch) => this.#intake.take(batch, to),
+      // By the same difference between the clocks as everything that comes back.
+      (context.since ?? context.clock.now()) - to.context.toUnix(0),
+    );
     void ended.then(async (failure) => {
       if (failure !== null) fail(failure);
       const noStacks = this.#options.stackSource?.failure ?? null;

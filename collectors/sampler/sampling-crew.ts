@@ -1,4 +1,5 @@
 import type { Worker } from 'node:worker_threads';
+import { monotonicNow } from '../../src/core/clock.ts';
 import type { Seconds } from '../../src/core/types.ts';
 import { startThread } from '../../src/platform/standalone.ts';
 import {
@@ -18,8 +19,11 @@ const STOP_LIMIT: Seconds = 2;
 export interface CrewMember {
   /** What came of opening it; it is sampled from `begin` on. */
   readonly opened: Promise<Opened>;
-  /** Hands each batch to `take`; resolves after the last, with what went wrong, null when nothing did. */
-  begin(take: (batch: Batch) => void): Promise<string | null>;
+  /**
+   * Hands each batch to `take`; resolves after the last, with what went wrong, null when nothing
+   * did. `since`: monotonic seconds from which on what was not seen is a gap.
+   */
+  begin(take: (batch: Batch) => void, since: Seconds): Promise<string | null>;
   /** Asks for the last batch. */
   stop(): void;
   /** Ends it without. */
@@ -57,7 +61,7 @@ export class SamplingCrew {
     const isIn = (): boolean => this.#members.get(id) === member;
     return {
       opened,
-      begin: (take) =>
+      begin: (take, since) =>
         new Promise((resolve) => {
           if (!isIn()) {
             resolve(null);
@@ -65,11 +69,11 @@ export class SamplingCrew {
           }
           member.take = take;
           member.onEnd = resolve;
-          this.#command({ kind: 'go', member: id });
+          this.#command({ kind: 'go', member: id, since });
         }),
       stop: () => {
         if (!isIn()) return;
-        this.#command({ kind: 'stop', member: id });
+        this.#command({ kind: 'stop', member: id, at: monotonicNow() });
         setTimeout(() => this.#giveUp(id), STOP_LIMIT * 1e3).unref();
       },
       drop: () => {

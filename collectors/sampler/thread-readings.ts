@@ -1,7 +1,7 @@
 import { readlinkSync } from 'node:fs';
 import { FRACTION } from '../../src/core/fraction.ts';
 import { V8_COLLECTOR } from '../../src/core/place.ts';
-import type { Frame, Seconds } from '../../src/core/types.ts';
+import type { Frame, Seconds, MechanismOf } from '../../src/core/types.ts';
 import { KeptFile } from '../../src/platform/proc-kept-file.ts';
 import { threadIds } from '../../src/platform/proc.ts';
 import { parseSyscall, schedstatIn } from '../../src/platform/proc-parse.ts';
@@ -77,22 +77,29 @@ const SELECTS: ReadonlySet<number> = new Set([23, 270]);
 /** poll and ppoll: the number of descriptors is the second argument. */
 const POLLS: ReadonlySet<number> = new Set([7, 271]);
 
+/**
+ * What may be told of a block while it lasts; the rest is told from several, or from the whole
+ * recording.
+ */
+type BlockMechanism = Exclude<MechanismOf<'loop-blocked'>, 'quadratic work' | 'import' | 'starved'>;
+
 /** Functions of Python's standard library that wait for what their system calls do not tell: reading a pipe, a datagram, a file. */
-const WAITING_CODE: readonly (readonly [file: RegExp, name: RegExp, mechanism: string])[] = [
-  [/(?:^|\/)socket\.py$/, /^getaddrinfo$/, 'dns'],
-  [/(?:^|\/)subprocess\.py$/, /(?:^|\.)(?:_?communicate|_?wait|_execute_child)$/, 'subprocess'],
-];
+const WAITING_CODE: readonly (readonly [file: RegExp, name: RegExp, mechanism: BlockMechanism])[] =
+  [
+    [/(?:^|\/)socket\.py$/, /^getaddrinfo$/, 'dns'],
+    [/(?:^|\/)subprocess\.py$/, /(?:^|\.)(?:_?communicate|_?wait|_execute_child)$/, 'subprocess'],
+  ];
 /** Of its innermost frames, so many may lie between such a function and the kernel. */
 const WAITING_DEPTH = 4;
 /** Not waits: a thread that computes, or is kept by the interpreter. */
-const KEPT: ReadonlySet<string> = new Set(['cpu', 'gil', 'gc']);
+const KEPT: ReadonlySet<BlockMechanism> = new Set(['cpu', 'gil', 'gc']);
 
 /** What a blocked loop waits for, from the calls and the code that it was seen in: the key of the finding's advice. */
 export function mechanismOf(
   { syscalls, files }: Pick<BlockMessage, 'syscalls' | 'files'>,
   loop: LoopKind,
   frames: readonly Frame[] = [],
-): string {
+): BlockMechanism {
   if (loop === 'libuv' && frames[0]?.function === V8_COLLECTOR) return 'gc';
   const called = mechanismOfCalls(syscalls, files, loop);
   if (KEPT.has(called)) return called;
@@ -106,7 +113,7 @@ function mechanismOfCalls(
   syscalls: ReadonlyMap<string, number>,
   files: readonly string[],
   loop: LoopKind,
-): string {
+): BlockMechanism {
   let most = '';
   for (const [name, seen] of syscalls) if (seen > (syscalls.get(most) ?? 0)) most = name;
   if (most === 'nanosleep' || most === 'clock_nanosleep' || most === 'sleep') return 'sleep';

@@ -5,6 +5,7 @@ import { createBrotliDecompress, createGunzip, createInflate } from 'node:zlib';
 import { PAGE_LIMIT } from '../../src/platform/prometheus.ts';
 import { printable } from '../../src/core/text.ts';
 import type { Seconds } from '../../src/core/types.ts';
+import { formatSeconds } from '../../src/core/units.ts';
 
 /** The text of a page, or why there is none. */
 export type PageAnswer =
@@ -34,7 +35,10 @@ export class PageSource {
       };
       const ask = this.#url.protocol === 'https:' ? getTls : get;
       const request = ask(this.#url, { agent: this.#agent, headers: { accept: ACCEPT } });
-      const timer = setTimeout(() => fail(`no answer within ${limit} s`, true), limit * 1e3);
+      const timer = setTimeout(
+        () => fail(`no answer within ${formatSeconds(limit)}`, true),
+        limit * 1e3,
+      );
       request.on('error', (error: NodeJS.ErrnoException) => {
         fail(printable(error.code ?? error.message, 100));
       });

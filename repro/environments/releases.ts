@@ -5,6 +5,7 @@ import { TraceError } from '../../src/core/errors.ts';
 import { EXIT } from '../../src/core/exit-code.ts';
 import { printable } from '../../src/core/text.ts';
 import type { Seconds } from '../../src/core/types.ts';
+import { formatSeconds } from '../../src/core/units.ts';
 import { runBriefly } from '../../src/platform/run-briefly.ts';
 import { environmentCache } from './environment.ts';
 import { type ReleaseRange, VERSION } from './pins.ts';
@@ -92,7 +93,7 @@ async function asked(
 ): Promise<string> {
   const run = await runBriefly(program, args, LIMIT);
   if (run.ended === 'not-started') throw noReleases(range, printable(run.reason));
-  if (run.ended === 'timeout') throw noReleases(range, `no answer within ${LIMIT} s`);
+  if (run.ended === 'timeout') throw noReleases(range, `no answer within ${formatSeconds(LIMIT)}`);
   if (run.code !== 0) throw noReleases(range, said(run.output));
   return run.output;
 }

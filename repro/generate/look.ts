@@ -3,6 +3,7 @@ import { runBriefly } from '../../src/platform/run-briefly.ts';
 import { reproFile } from '../../src/platform/standalone.ts';
 import { printable } from '../../src/core/text.ts';
 import type { Seconds } from '../../src/core/types.ts';
+import { formatSeconds } from '../../src/core/units.ts';
 import { isRecord } from '../parameters/read.ts';
 
 /** What interpreter there is, and what the callable's module loads. */
@@ -74,7 +75,9 @@ async function lookWith(options: {
   const name = printable(program, 100);
   if (run.ended === 'not-started') throw usageError(`${name} cannot be started: ${run.reason}`);
   if (run.ended === 'timeout')
-    throw usageError(`${printable(target)} was not imported by ${name} within ${LIMIT} s`);
+    throw usageError(
+      `${printable(target)} was not imported by ${name} within ${formatSeconds(LIMIT)}`,
+    );
   const answer = parsed(run.output.trimEnd().split('\n').at(-1) ?? '');
   if (answer === null || typeof answer['version'] !== 'string')
     throw usageError(`${name} does not answer: ${printable(run.output.trim().slice(-300), 300)}`);

@@ -1,3 +1,4 @@
+import type { HypothesisMechanism } from '../../src/core/hypothesis.ts';
 import { usageError } from '../../src/core/errors.ts';
 import { printable } from '../../src/core/text.ts';
 import { type Json, type Oracle, ORACLE_KINDS, type OracleKind } from '../parameters/parameters.ts';
@@ -17,22 +18,40 @@ const OPTIONS: Readonly<Record<OracleKind, Readonly<Record<string, 'number' | 't
   };
 
 /** What shows a mechanism best; another is chosen with --oracle. */
-const BY_MECHANISM: Readonly<Record<string, OracleKind>> = {
-  race: 'exception',
-  crosstalk: 'cross-talk',
+const BY_MECHANISM: Readonly<Record<HypothesisMechanism, OracleKind>> = {
   leak: 'growth',
-  gc: 'growth',
   'warm-up': 'same-alone',
+  'load-rises': 'exception',
+  'gc-sawtooth': 'growth',
+  allocator: 'exception',
   'blocking-call': 'head-of-line',
-  saturation: 'head-of-line',
-  deadlock: 'no-progress',
+  computation: 'exception',
+  lock: 'exception',
+  'garbage-collection': 'exception',
+  starved: 'exception',
+  'loop-without-wait': 'exception',
+  busy: 'exception',
   'lock-order': 'no-progress',
+  'self-lock': 'no-progress',
   'pool-exhaustion': 'no-progress',
+  'lost-wakeup': 'no-progress',
+  dependency: 'exception',
+  'slow-not-stuck': 'exception',
+  saturation: 'head-of-line',
+  client: 'exception',
+  'blocked-loop': 'exception',
+  race: 'exception',
+  crash: 'exception',
+  ageing: 'exception',
+  'host-bound': 'exception',
+  throttled: 'exception',
+  'little-work': 'exception',
+  'memory-limit': 'exception',
 };
 
-/** The oracle of a hypothesis's mechanism; of one that names none, any exception. */
-export function oracleFor(mechanism: string): Oracle {
-  return { kind: BY_MECHANISM[mechanism] ?? 'exception' };
+/** The oracle of a hypothesis's mechanism; where none shows it, any exception. */
+export function oracleFor(mechanism: HypothesisMechanism): Oracle {
+  return { kind: BY_MECHANISM[mechanism] };
 }
 
 /** `lost-update:read=app:total,step=2` as an oracle. Throws a usage error that says what it takes. */

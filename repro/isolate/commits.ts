@@ -4,6 +4,7 @@ import { join, relative, resolve } from 'node:path';
 import { TraceError, usageError } from '../../src/core/errors.ts';
 import { EXIT } from '../../src/core/exit-code.ts';
 import { printable } from '../../src/core/text.ts';
+import { formatSeconds } from '../../src/core/units.ts';
 import { runBriefly } from '../../src/platform/run-briefly.ts';
 import type { ReproParameters } from '../parameters/parameters.ts';
 import type { TrialEnvironment } from '../trials/run-trial.ts';
@@ -114,7 +115,7 @@ async function git(directory: string, ...args: readonly string[]): Promise<strin
     run.ended === 'exit'
       ? run.output.trim()
       : run.ended === 'timeout'
-        ? `no answer within ${GIT_LIMIT} s`
+        ? `no answer within ${formatSeconds(GIT_LIMIT)}`
         : run.reason;
   throw new TraceError('ERR_GIT_FAILED', `git ${args[0] ?? ''} failed: ${printable(why, 300)}`, {
     exitCode: EXIT.usage,

@@ -1,4 +1,5 @@
 import { printable } from '../../src/core/text.ts';
+import { formatSeconds } from '../../src/core/units.ts';
 import type { OracleKind } from '../parameters/parameters.ts';
 import type { GroupEnd } from './process-group.ts';
 import type { Trial } from './trial.ts';
@@ -26,7 +27,7 @@ export function judge(
     // It has said that others wait, and is still stuck.
     if (oracle === 'head-of-line' && counts.errors > 0)
       return { ...counts, outcome: 'reproduced', reason: null };
-    return invalid(`it did not end within ${end.limit} s`);
+    return invalid(`it did not end within ${formatSeconds(end.limit)}`);
   }
   const { code, signal } = end;
   if (code === CANNOT_TEST)

@@ -23,8 +23,11 @@ import { build } from 'esbuild';
 const ROOT = join(import.meta.dirname, '..', '..');
 const DIST = join(ROOT, 'dist');
 const NAME = 'trace-linux-x64';
-/** The first with `sea.getAsset`. */
-const OLDEST_NODE = [20, 12];
+/** The oldest Node that trace runs on (`engines`); `sea.getAsset` came earlier, with 20.12. */
+const OLDEST_NODE = JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8'))
+  .engines.node.replace('>=', '')
+  .split('.')
+  .map(Number);
 /** Stands in each Node that can carry a program; postject changes the digit behind it. */
 const FUSE = 'NODE_SEA_FUSE_fce680ab2cc467b6e072b8b5df1996b2';
 const POSTJECT = fileURLToPath(import.meta.resolve('postject/dist/cli.js'));
@@ -69,7 +72,11 @@ async function bundleAll() {
   const here = (name) => join(import.meta.dirname, name);
   await bundle({ entry: here('start.mjs'), script: join(work, 'start.cjs'), found });
   await bundle({ entry: here('main.mjs'), script: join(work, 'main.js'), found });
-  const assets = { '/package.json': join(ROOT, 'package.json'), ...templates() };
+  const assets = {
+    '/package.json': join(ROOT, 'package.json'),
+    ...documentation(),
+    ...templates(),
+  };
   addScript(assets, '/main.js');
   // A module that starts on its own may start another: the set grows while it is gone through.
   for (const path of found) {
@@ -77,6 +84,11 @@ async function bundleAll() {
     addScript(assets, path);
   }
   return assets;
+}
+
+/** What `trace explain` prints from. */
+function documentation() {
+  return { '/docs/detectors.md': join(ROOT, 'docs', 'detectors.md') };
 }
 
 /** What reproductions are made of and run under (repro/): carried as it is. */

@@ -1,7 +1,8 @@
+import { mechanismOf } from '../core/catalogue/catalogue.ts';
 import { type RankedPlace, rankPlaces, V8_COLLECTOR, type WeightedStack } from '../core/place.ts';
 import { ATTR } from '../core/semconv.ts';
 import { median } from '../core/statistics.ts';
-import type { Ratio, RecordingView, Seconds, Span } from '../core/types.ts';
+import type { Ratio, RecordingView, Seconds, Span, MechanismOf } from '../core/types.ts';
 import { numberAttribute, textAttribute, weightedStacks } from './attributes.ts';
 import { type Holder, holderOf } from './gil-holder.ts';
 import { IMPORT, isImport } from './import-blocks.ts';
@@ -37,7 +38,7 @@ export interface Block {
   readonly places: readonly RankedPlace[];
   readonly holder: Holder | null;
   /** Why the loop stood still, as the span says, or as its stacks do. */
-  readonly mechanism: string | null;
+  readonly mechanism: MechanismOf<'loop-blocked'> | null;
 }
 
 /** The middle of a block's duration interval. */
@@ -89,7 +90,10 @@ export function readBlock(view: RecordingView, span: Span): Block {
     stacks,
     places: rankPlaces(stacks),
     holder: holder === null ? null : { thread: holder.thread, waiting: own },
-    mechanism: holder === null && isImport(stacks) ? IMPORT : textOf(span, ATTR.mechanism),
+    mechanism:
+      holder === null && isImport(stacks)
+        ? IMPORT
+        : mechanismOf('loop-blocked', textOf(span, ATTR.mechanism)),
   };
 }
 

@@ -1,6 +1,7 @@
+import { mechanismOf } from '../core/catalogue/catalogue.ts';
 import { clientLimits, type ClientReason, type ClientRemedy } from '../core/load-client.ts';
-import { LOAD_SNAPSHOT } from '../core/semconv-load.ts';
-import type { Detector, Evidence, Finding, Seconds } from '../core/types.ts';
+import type { Detector, Evidence, Finding } from '../core/types.ts';
+import { formatSeconds } from '../core/units.ts';
 import { recordedLoad } from './load-result.ts';
 
 /**
@@ -9,9 +10,7 @@ import { recordedLoad } from './load-result.ts';
  */
 export const clientSaturated: Detector = {
   code: 'TRC301',
-  name: 'client-saturated',
   of: 'run',
-  needs: [LOAD_SNAPSHOT.result],
   *detect(view) {
     const result = recordedLoad(view);
     if (result === null) return;
@@ -22,7 +21,10 @@ export const clientSaturated: Detector = {
     yield {
       code: 'TRC301',
       kind: 'client-saturated',
-      mechanism: [...new Set(reasons.map((reason) => reason.cause))].join(', '),
+      mechanism: mechanismOf(
+        'client-saturated',
+        [...new Set(reasons.map((reason) => reason.cause))].join(', '),
+      ),
       severity: 'warning',
       confidence: 'confirmed',
       pid: null,
@@ -40,11 +42,11 @@ const PERCENT = 100;
 function evidenceOf({ stage, cause, coreShare, lateness, latency }: ClientReason): Evidence {
   const what = {
     core: `a worker used ${Math.round(coreShare * PERCENT)} % of a core`,
-    schedule: `half of the requests were sent ${milliseconds(lateness ?? 0)} late or more`,
+    schedule: `half of the requests were sent ${formatSeconds(lateness ?? 0)} late or more`,
     reading:
       latency === null
         ? 'it read late'
-        : `up to ${milliseconds(latency.error)} of the ${latency.key} p50 of ${milliseconds(latency.p50)} may be its own`,
+        : `up to ${formatSeconds(latency.error)} of the ${latency.key} p50 of ${formatSeconds(latency.p50)} may be its own`,
   }[cause];
   return {
     kind: cause,
@@ -58,10 +60,6 @@ function evidenceOf({ stage, cause, coreShare, lateness, latency }: ClientReason
       error_s: latency?.error ?? null,
     },
   };
-}
-
-function milliseconds(seconds: Seconds): string {
-  return `${Number((seconds * 1000).toPrecision(3))} ms`;
 }
 
 function measureOf(reasons: readonly ClientReason[], busiest: number): Finding['measure'] {

@@ -5,11 +5,12 @@ import type {
   Detector,
   Event,
   Evidence,
-  Finding,
   Place,
   Ratio,
   RecordingView,
+  UnnumberedFinding,
 } from '../core/types.ts';
+import { formatSeconds } from '../core/units.ts';
 import { numberAttribute, textAttribute, weightedStacks } from './attributes.ts';
 import { throttlingRecord } from './throttling.ts';
 
@@ -74,8 +75,6 @@ interface Spin {
 
 export const cpuSpin: Detector = {
   code: 'TRC102',
-  name: 'cpu-spin',
-  needs: [EVENT.activity],
   *detect(view) {
     const byThread = new Map<string, Event[]>();
     for (const event of view.events(EVENT.activity)) {
@@ -162,7 +161,7 @@ function machineryShare(stacks: readonly WeightedStack[]): Ratio {
   return weightOf(inMachinery) / Math.max(1, weightOf(stacks));
 }
 
-function spinFinding(spin: Spin): Omit<Finding, 'id'> {
+function spinFinding(spin: Spin): UnnumberedFinding {
   const first = spin.events[0];
   const seconds = secondsOf(spin.events);
   const mean = (key: string): number => sumOfShares(spin.events, key) / seconds;
@@ -176,8 +175,8 @@ function spinFinding(spin: Spin): Omit<Finding, 'id'> {
     kind: 'activity',
     summary:
       spin.iterations === null
-        ? `in ${weightOf(spin.stacks)} stacks over ${seconds} s none handled I/O or a thread's result, and the loop itself was innermost in ${percentText(machineryShare(spin.stacks))}`
-        : `${Math.round(spin.iterations / seconds)} iterations a second and ${Math.round((spin.ioEvents ?? 0) / seconds)} I/O events a second over ${seconds} s`,
+        ? `in ${weightOf(spin.stacks)} stacks over ${formatSeconds(seconds)} none handled I/O or a thread's result, and the loop itself was innermost in ${percentText(machineryShare(spin.stacks))}`
+        : `${Math.round(spin.iterations / seconds)} iterations a second and ${Math.round((spin.ioEvents ?? 0) / seconds)} I/O events a second over ${formatSeconds(seconds)}`,
     data: { seconds, stack_samples: weightOf(spin.stacks) },
   };
   return {

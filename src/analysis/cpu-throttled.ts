@@ -1,6 +1,6 @@
-import { CGROUP_METRIC } from '../core/semconv-cgroup.ts';
 import { percentText } from '../core/text.ts';
 import type { Detector, Ratio } from '../core/types.ts';
+import { formatSeconds } from '../core/units.ts';
 import { cores, QUOTA_REMEDY, throttlingRecord } from './throttling.ts';
 
 /**
@@ -17,8 +17,6 @@ const LEAST_THROTTLED = 10;
 
 export const cpuThrottled: Detector = {
   code: 'TRC120',
-  name: 'cpu-throttled',
-  needs: [CGROUP_METRIC.cgroupThrottledPeriods.name],
   *detect(view) {
     const record = throttlingRecord(view);
     if (record === null) return;
@@ -42,8 +40,8 @@ export const cpuThrottled: Detector = {
         {
           kind: 'cgroup',
           summary:
-            `over ${elapsed.toFixed(1)} s: stopped in ${throttledPeriods} of ${periods} periods, ` +
-            `for ${throttled.toFixed(2)} s summed over cores${folder === null ? '' : ` (${folder}/cpu.stat)`}`,
+            `over ${formatSeconds(elapsed)}: stopped in ${throttledPeriods} of ${periods} periods, ` +
+            `for ${formatSeconds(throttled)} summed over cores${folder === null ? '' : ` (${folder}/cpu.stat)`}`,
         },
       ],
       measure: {

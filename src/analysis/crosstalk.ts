@@ -1,7 +1,7 @@
-import { LOAD_SNAPSHOT } from '../core/semconv-load.ts';
 import { percentText } from '../core/text.ts';
 import { wilson } from '../core/statistics.ts';
 import type { Detector, Evidence } from '../core/types.ts';
+import { formatNumber } from '../core/units.ts';
 import { recordedLoad } from './load-result.ts';
 
 /**
@@ -10,9 +10,7 @@ import { recordedLoad } from './load-result.ts';
  */
 export const crosstalk: Detector = {
   code: 'TRC118',
-  name: 'crosstalk',
   of: 'run',
-  needs: [LOAD_SNAPSHOT.result],
   *detect(view) {
     const result = recordedLoad(view);
     const mixedUp = result?.total.requests.errors.crosstalk ?? 0;
@@ -23,7 +21,7 @@ export const crosstalk: Detector = {
       const own = requests.errors.crosstalk ?? 0;
       return {
         kind: 'level',
-        summary: `${own} of ${requests.ok + requests.failed} at ${label}, ${Number(inFlight.mean.toPrecision(3))} under way at once`,
+        summary: `${own} of ${requests.ok + requests.failed} at ${label}, ${formatNumber(inFlight.mean)} under way at once`,
         data: { label, in_flight: inFlight.mean, mixed_up: own },
       };
     });

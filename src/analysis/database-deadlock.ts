@@ -8,7 +8,7 @@ import {
 } from '../core/database-look.ts';
 import { DATABASE_SNAPSHOT } from '../core/semconv-database.ts';
 import { printable } from '../core/text.ts';
-import type { Detector, Finding, RecordingView, Seconds } from '../core/types.ts';
+import type { Detector, RecordingView, Seconds, UnnumberedFinding } from '../core/types.ts';
 
 /**
  * TRC123 database-deadlock: transactions that wait for each other. The server ends one of them after a second (deadlock_timeout): its log says so
@@ -38,9 +38,7 @@ interface Kind {
 
 export const databaseDeadlock: Detector = {
   code: CODE,
-  name: 'database-deadlock',
   of: 'run',
-  needs: [DATABASE_SNAPSHOT.deadlock, DATABASE_SNAPSHOT.locks],
   *detect(view) {
     const kinds = kindsOf(view).toSorted((a, b) => b.recent - a.recent || b.count - a.count);
     for (const kind of kinds.slice(0, FINDINGS)) yield findingOf(kind, kinds.length);
@@ -140,7 +138,7 @@ function memberOf({ pid, wait, query }: DatabaseSession): DeadlockMember {
   return { pid, wants, blockedBy: wait?.by[0] ?? null, statement: query };
 }
 
-function findingOf(kind: Kind, kinds: number): Omit<Finding, 'id'> {
+function findingOf(kind: Kind, kinds: number): UnnumberedFinding {
   const { members, relation, count, recent, during, owners } = kind;
   const told = members.slice(0, MEMBERS);
   const statements = told.map(({ statement }) => `'${printable(statement ?? '?', 100)}'`);

@@ -4,11 +4,12 @@ import { printable } from '../core/text.ts';
 import type {
   Detector,
   Evidence,
-  Finding,
   RecordingView,
   Seconds,
   Severity,
+  UnnumberedFinding,
 } from '../core/types.ts';
+import { formatSeconds } from '../core/units.ts';
 
 /**
  * TRC122 database-locks: sessions of a database server wait for a lock that another session keeps. Assumes that the server is asked once a second
@@ -45,9 +46,7 @@ interface Jam {
 
 export const databaseLocks: Detector = {
   code: CODE,
-  name: 'database-locks',
   of: 'run',
-  needs: [DATABASE_SNAPSHOT.locks],
   *detect(view) {
     const jams = jamsOf(view).filter(({ waited }) => waited >= NOTABLE);
     const worst = jams.toSorted((a, b) => b.waited - a.waited).slice(0, FINDINGS);
@@ -151,7 +150,7 @@ function waitedOf(
   return at - known.since;
 }
 
-function findingOf(jam: Jam, jams: number): Omit<Finding, 'id'> {
+function findingOf(jam: Jam, jams: number): UnnumberedFinding {
   const { root, chain, waited, waiters, server } = jam;
   const [waiter] = chain;
   const relation = chain.map(({ wait }) => wait?.relation ?? null).find((one) => one !== null);
@@ -166,7 +165,7 @@ function findingOf(jam: Jam, jams: number): Omit<Finding, 'id'> {
     severity: severityOf(waited, idle),
     confidence: root.state === null ? 'likely' : 'confirmed',
     pid: owner,
-    summary: `${who} for ${what} in the database, one for ${seconds(waited)}: ${nameOf(root)} has it${doing(root)}`,
+    summary: `${who} for ${what} in the database, one for ${formatSeconds(waited)}: ${nameOf(root)} has it${doing(root)}`,
     where: [],
     evidence: [
       {
@@ -212,7 +211,7 @@ function isIdle({ state }: DatabaseSession): boolean {
 function doing({ state, inState, pid }: DatabaseSession): string {
   if (pid === 0) return ', a prepared transaction (pg_prepared_xacts)';
   if (state === null) return ', and what it does may not be seen';
-  const since = inState === null ? '' : ` for ${seconds(inState)}`;
+  const since = inState === null ? '' : ` for ${formatSeconds(inState)}`;
   return state === 'active'
     ? `, in a statement that has run${since}`
     : `, ${printable(state, 40)}${since}`;
@@ -227,7 +226,8 @@ function nameOf({ pid, application, user, owner }: DatabaseSession): string {
 function sessionEvidence(session: DatabaseSession): Evidence {
   const { wait, query, pid, owner, inTransaction } = session;
   const statement = query === null ? '' : `: ${printable(query, 240)}`;
-  const held = inTransaction === null ? '' : `, in its transaction for ${seconds(inTransaction)}`;
+  const held =
+    inTransaction === null ? '' : `, in its transaction for ${formatSeconds(inTransaction)}`;
   const data = { pid, ...(owner === null ? {} : { owner_pid: owner }) };
   if (wait === null)
     return {
@@ -236,7 +236,7 @@ function sessionEvidence(session: DatabaseSession): Evidence {
       data,
     };
   const on = wait.relation === null ? '' : ` of ${printable(wait.relation, 80)}`;
-  const waited = wait.waited === null ? '' : ` for ${seconds(wait.waited)}`;
+  const waited = wait.waited === null ? '' : ` for ${formatSeconds(wait.waited)}`;
   return {
     kind: 'waits-for',
     summary: `${nameOf(session)} waits${waited} for ${printable(wait.mode, 40)} (${printable(wait.lock, 40)}${on})${statement}`,
@@ -253,8 +253,4 @@ function remedyOf(root: DatabaseSession, waiter: DatabaseSession | undefined): s
   return isStrong
     ? 'change tables with SET lock_timeout and try again: while such a change waits, all that comes after it waits too'
     : 'make the transaction that has it shorter: what takes long before or after it, changes in smaller parts';
-}
-
-function seconds(value: Seconds): string {
-  return `${value < 10 ? value.toFixed(1) : Math.round(value)} s`;
 }

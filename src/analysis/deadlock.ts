@@ -1,6 +1,14 @@
 import { toLockLook, type LockActor, type LockLook, type LockObject } from '../core/lock-look.ts';
 import { SNAPSHOT } from '../core/semconv.ts';
-import type { Detector, Evidence, Finding, RecordingView, Seconds } from '../core/types.ts';
+import type {
+  Detector,
+  Evidence,
+  RecordingView,
+  Seconds,
+  UnnumberedFinding,
+  MechanismOf,
+} from '../core/types.ts';
+import { formatSeconds } from '../core/units.ts';
 import { missedWakeUps } from './missed-wake-ups.ts';
 import { lostConnections } from './lost-connections.ts';
 import { lostOfThreads } from './thread-pools.ts';
@@ -24,8 +32,6 @@ const LOST_AFTER: Seconds = 4;
 
 export const deadlock: Detector = {
   code: CODE,
-  name: 'deadlock',
-  needs: [SNAPSHOT.locks],
   *detect(view) {
     const looks = looksOf(view);
     yield* circles(looks);
@@ -48,7 +54,7 @@ function looksOf(view: RecordingView): readonly Look[] {
   });
 }
 
-function* circles(looks: readonly Look[]): Iterable<Omit<Finding, 'id'>> {
+function* circles(looks: readonly Look[]): Iterable<UnnumberedFinding> {
   const found = new Map<string, { readonly cycle: readonly WaitEdge[]; readonly look: Look }>();
   for (const look of looks) {
     for (const cycle of waitCycles(look)) {
@@ -66,7 +72,7 @@ function* circles(looks: readonly Look[]): Iterable<Omit<Finding, 'id'>> {
   }
 }
 
-function circleFinding(cycle: readonly WaitEdge[], look: Look): Omit<Finding, 'id'> {
+function circleFinding(cycle: readonly WaitEdge[], look: Look): UnnumberedFinding {
   const lasted = look.at - Math.max(...cycle.map(({ waiter }) => waiter.since));
   const members = new Set(cycle.map(({ waiter }) => waiter.id));
   const inCircle = new Set(cycle.map(({ object }) => object.id));
@@ -80,7 +86,7 @@ function circleFinding(cycle: readonly WaitEdge[], look: Look): Omit<Finding, 'i
     severity: 'critical',
     confidence: 'confirmed',
     pid: look.pid,
-    summary: `${summaryOf(cycle)}, for ${lasted.toFixed(0)} s${behind.length > 0 ? `; ${behind.length} more wait behind them` : ''}`,
+    summary: `${summaryOf(cycle)}, for ${formatSeconds(lasted)}${behind.length > 0 ? `; ${behind.length} more wait behind them` : ''}`,
     where: cycle.flatMap(({ waiter }) => placesOf(waiter)),
     evidence: [
       edgeEvidence(cycle[0] as WaitEdge),
@@ -92,7 +98,7 @@ function circleFinding(cycle: readonly WaitEdge[], look: Look): Omit<Finding, 'i
   };
 }
 
-function mechanismOf(cycle: readonly WaitEdge[]): string {
+function mechanismOf(cycle: readonly WaitEdge[]): MechanismOf<'deadlock'> {
   if (cycle.some(({ owner, holder }) => owner.runsLoop && holder.how === 'setter'))
     return 'loop waits for itself';
   return cycle.length === 1 ? 'lock taken twice' : 'lock order';
@@ -146,7 +152,7 @@ function waiterEvidence(actor: LockActor): Evidence {
 }
 
 /** What is waited for is there, and who waits for it has not moved. */
-function* lostWakeUps(looks: readonly Look[]): Iterable<Omit<Finding, 'id'>> {
+function* lostWakeUps(looks: readonly Look[]): Iterable<UnnumberedFinding> {
   const lastOf = new Map<string, { readonly object: LockObject; readonly look: Look }>();
   for (const look of looks)
     for (const object of look.objects) lastOf.set(object.id, { object, look });
@@ -202,7 +208,7 @@ function lostFinding(
   object: LockObject,
   there: string,
   { waiters, look }: { readonly waiters: readonly LockActor[]; readonly look: Look },
-): Omit<Finding, 'id'> {
+): UnnumberedFinding {
   const lasted = look.at - Math.max(...waiters.map(({ since }) => since));
   const [first] = waiters;
   const who = first === undefined ? 'nobody' : actorName(first);
@@ -214,7 +220,7 @@ function lostFinding(
     severity: 'warning',
     confidence: 'likely',
     pid: look.pid,
-    summary: `${who}${more} waits for ${object.kind} ${object.label} although ${there}, for ${lasted.toFixed(0)} s: it was not woken`,
+    summary: `${who}${more} waits for ${object.kind} ${object.label} although ${there}, for ${formatSeconds(lasted)}: it was not woken`,
     where: first === undefined ? [] : placesOf(first),
     evidence: [
       {

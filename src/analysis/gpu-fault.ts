@@ -1,12 +1,14 @@
 import { GPU_ATTR, GPU_EVENT, GPU_METRIC } from '../core/semconv-gpu.ts';
+import { mechanismOf } from '../core/catalogue/catalogue.ts';
 import { printable } from '../core/text.ts';
 import type {
   Confidence,
   Detector,
   Event,
-  Finding,
   RecordingView,
   Severity,
+  UnnumberedFinding,
+  MechanismOf,
 } from '../core/types.ts';
 import { numberAttribute, textAttribute } from './attributes.ts';
 import { gpusOf, type RecordedGpu } from './gpu-readings.ts';
@@ -21,9 +23,7 @@ const CODE = 'TRC223';
 
 export const gpuFault: Detector = {
   code: CODE,
-  name: 'gpu-fault',
   of: 'run',
-  needs: [GPU_METRIC.gpuErrors.name],
   *detect(view) {
     const gpus = gpusOf(view);
     for (const event of view.events(GPU_EVENT.fault)) yield eventFinding(event, gpus, view);
@@ -36,7 +36,7 @@ export const gpuFault: Detector = {
 };
 
 interface Verdict {
-  readonly mechanism: string;
+  readonly mechanism: MechanismOf<'gpu-fault'>;
   readonly severity: Severity;
   readonly confidence: Confidence;
   readonly says: string;
@@ -81,7 +81,7 @@ function eventFinding(
   event: Event,
   gpus: readonly RecordedGpu[],
   view: RecordingView,
-): Omit<Finding, 'id'> {
+): UnnumberedFinding {
   const { attributes } = event;
   const xid = numberAttribute(attributes, GPU_ATTR.xid);
   const fault = textAttribute(attributes, GPU_ATTR.fault) ?? '';
@@ -128,7 +128,7 @@ function xidVerdict(xid: number): Verdict {
 }
 
 /** Errors are counted from the loading of the driver on: they matter more when they come now. */
-function errorFinding(gpu: RecordedGpu): Omit<Finding, 'id'> | null {
+function errorFinding(gpu: RecordedGpu): UnnumberedFinding | null {
   const series = gpu.one(GPU_METRIC.gpuErrors, { [GPU_ATTR.errorType]: 'ecc.uncorrected' });
   const [first = 0, last = 0] = [series?.value[0], series?.value.at(-1)];
   if (last <= 0) return null;
@@ -184,7 +184,7 @@ const REPAIRS: Readonly<
   },
 };
 
-function* repairFindings(gpu: RecordedGpu): Iterable<Omit<Finding, 'id'>> {
+function* repairFindings(gpu: RecordedGpu): Iterable<UnnumberedFinding> {
   for (const { attributes, value } of gpu.all(GPU_METRIC.gpuRepair)) {
     if (value.at(-1) !== 1) continue;
     const name = textAttribute(attributes, GPU_ATTR.repair) ?? '';
@@ -197,7 +197,7 @@ function* repairFindings(gpu: RecordedGpu): Iterable<Omit<Finding, 'id'>> {
     yield {
       code: CODE,
       kind: 'gpu-fault',
-      mechanism: printable(name, 60),
+      mechanism: mechanismOf('gpu-fault', printable(name, 60)),
       severity: known.severity,
       confidence: 'confirmed',
       pid: null,

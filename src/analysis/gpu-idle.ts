@@ -2,20 +2,20 @@ import { rankPlaces } from '../core/place.ts';
 import { type MainThreadLook, mainThreadLooks } from '../core/process-view.ts';
 import { ATTR, METRIC } from '../core/semconv.ts';
 import { SERVER_METRIC } from '../core/semconv-server.ts';
-import { GPU_METRIC } from '../core/semconv-gpu.ts';
 import { percentText, printable } from '../core/text.ts';
 import { meanOf } from '../core/statistics.ts';
 import type {
   Attributes,
   Detector,
   Evidence,
-  Finding,
   Place,
   Ratio,
   RecordingView,
   Seconds,
   Series,
+  UnnumberedFinding,
 } from '../core/types.ts';
+import { formatOffset, formatNumber, formatSeconds } from '../core/units.ts';
 import { numberAttribute, textAttribute } from './attributes.ts';
 import { gpusOf, utilizationOf } from './gpu-readings.ts';
 
@@ -41,9 +41,7 @@ const WORTH_SAYING: Ratio = 0.05;
 
 export const gpuIdle: Detector = {
   code: CODE,
-  name: 'gpu-idle',
   of: 'run',
-  needs: [GPU_METRIC.gpuUtilization.name, SERVER_METRIC.waiting.name],
   *detect(view) {
     const moments = busiestBySecond(view).flatMap(({ at, use }) => {
       const waiting = waitingAt(view, at);
@@ -72,13 +70,13 @@ export const gpuIdle: Detector = {
       confidence: 'likely',
       pid: thread?.pid ?? null,
       summary:
-        `the GPU is at ${percentText(use)} while ${waiting.toFixed(waiting < 10 ? 1 : 0)} requests wait` +
+        `the GPU is at ${percentText(use)} while ${formatNumber(waiting)} requests wait` +
         (thread === null ? '' : `; ${useText(thread)}`),
       where: placesOf(looks),
       evidence: [
         {
           kind: 'gpu',
-          summary: `in ${moments.length} s with requests waiting the busiest GPU was at ${percentText(use)} in the mean, below ${percentText(IDLE_BELOW)} in ${percentText(share)} of them`,
+          summary: `in ${formatSeconds(moments.length)} with requests waiting the busiest GPU was at ${percentText(use)} in the mean, below ${percentText(IDLE_BELOW)} in ${percentText(share)} of them`,
           data: { seconds: moments.length, utilization_ratio: use, waiting_count: waiting },
         },
         ...(thread === null ? [] : [threadEvidence(thread)]),
@@ -91,7 +89,7 @@ export const gpuIdle: Detector = {
         idle_ratio: share,
       },
       remedy: remedyFor(thread),
-    } satisfies Omit<Finding, 'id'>;
+    } satisfies UnnumberedFinding;
   },
 };
 
@@ -233,7 +231,7 @@ function timeline(
     .toSorted((a, b) => a.from - b.from);
   return longest.map((one) => ({
     kind: 'timeline',
-    summary: `${(one.from - startedAt).toFixed(0)} to ${(one.to - startedAt + 1).toFixed(0)} s: GPU at ${percentText(meanOf(one.uses) ?? 0)}, the thread in ${printable(one.function, 80)}`,
+    summary: `${formatOffset(one.from - startedAt)} to ${formatOffset(one.to - startedAt + 1)}: GPU at ${percentText(meanOf(one.uses) ?? 0)}, the thread in ${printable(one.function, 80)}`,
     data: { from_s: one.from - startedAt, to_s: one.to - startedAt + 1, function: one.function },
   }));
 }

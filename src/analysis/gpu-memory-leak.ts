@@ -3,7 +3,14 @@ import { GPU_METRIC } from '../core/semconv-gpu.ts';
 import { SERVER_METRIC } from '../core/semconv-server.ts';
 import { trendOf } from '../core/trend.ts';
 import { meanOf } from '../core/statistics.ts';
-import type { Bytes, Detector, Finding, Ratio, RecordingView, Seconds } from '../core/types.ts';
+import type {
+  Bytes,
+  Detector,
+  Ratio,
+  RecordingView,
+  Seconds,
+  UnnumberedFinding,
+} from '../core/types.ts';
 import { numberAttribute } from './attributes.ts';
 import { gpusOf, type RecordedGpu, utilizationOf } from './gpu-readings.ts';
 import {
@@ -35,9 +42,7 @@ const OWNER_SHARE: Ratio = 0.5;
 
 export const gpuMemoryLeak: Detector = {
   code: CODE,
-  name: 'gpu-memory-leak',
   of: 'run',
-  needs: [GPU_METRIC.gpuMemoryUsage.name],
   *detect(view) {
     const gpus = gpusOf(view);
     for (const gpu of gpus) {
@@ -58,7 +63,7 @@ export const gpuMemoryLeak: Detector = {
   },
 };
 
-function findingOf(view: RecordingView, gpu: RecordedGpu, growth: Growth): Omit<Finding, 'id'> {
+function findingOf(view: RecordingView, gpu: RecordedGpu, growth: Growth): UnnumberedFinding {
   const rise = growth.trend.last - growth.trend.first;
   const owner = ownerOf(gpu, rise);
   const others = riseOf(gpu.one(GPU_METRIC.gpuMemoryOthers));

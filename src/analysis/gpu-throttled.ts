@@ -1,8 +1,17 @@
-import { THROTTLE_WORDS } from '../core/gpu-reasons.ts';
+import { THROTTLE_WORDS, throttleReason, type ThrottleReason } from '../core/gpu-reasons.ts';
 import { GPU_ATTR, GPU_METRIC } from '../core/semconv-gpu.ts';
 import { median } from '../core/statistics.ts';
 import { percentText } from '../core/text.ts';
-import type { Detector, Finding, Ratio, Seconds, Severity } from '../core/types.ts';
+import type {
+  Detector,
+  Finding,
+  Ratio,
+  Seconds,
+  Severity,
+  UnnumberedFinding,
+  MechanismOf,
+} from '../core/types.ts';
+import { formatSeconds } from '../core/units.ts';
 import { textAttribute } from './attributes.ts';
 import { gpusOf, type RecordedGpu } from './gpu-readings.ts';
 
@@ -26,12 +35,12 @@ const CLOCK_LEFT: Ratio = 0.9;
 const LEAST_READINGS = 3;
 
 interface Kind {
-  readonly mechanism: string;
+  readonly mechanism: MechanismOf<'gpu-throttled'>;
   readonly share: Ratio;
   readonly remedy: string;
 }
 
-const KINDS: Readonly<Record<string, Kind>> = {
+const KINDS: Readonly<Record<ThrottleReason, Kind>> = {
   sw_power_cap: {
     mechanism: 'power-cap',
     share: POWER_SHARE,
@@ -69,15 +78,13 @@ const PARTS_OF_HARDWARE = ['hw_thermal_slowdown', 'hw_power_brake_slowdown'] as 
 
 export const gpuThrottled: Detector = {
   code: CODE,
-  name: 'gpu-throttled',
   of: 'run',
-  needs: [GPU_METRIC.gpuThrottled.name],
   *detect(view) {
     for (const gpu of gpusOf(view).filter(({ parent }) => parent === null)) {
       const flags = flagsOf(gpu);
       for (const flag of flags) {
         const kind = KINDS[flag.reason];
-        if (kind === undefined || flag.set < LEAST_READINGS || flag.share < kind.share) continue;
+        if (flag.set < LEAST_READINGS || flag.share < kind.share) continue;
         if (flag.reason === 'hw_slowdown' && isExplained(flags)) continue;
         yield findingOf(gpu, flag, kind);
       }
@@ -86,7 +93,7 @@ export const gpuThrottled: Detector = {
 };
 
 interface Flag {
-  readonly reason: string;
+  readonly reason: ThrottleReason;
   /** Readings in which it was set, and how many there were. */
   readonly set: number;
   readonly readings: number;
@@ -97,16 +104,19 @@ interface Flag {
 }
 
 function flagsOf(gpu: RecordedGpu): readonly Flag[] {
-  return gpu.all(GPU_METRIC.gpuThrottled).map(({ attributes, at, value }): Flag => {
+  return gpu.all(GPU_METRIC.gpuThrottled).flatMap(({ attributes, at, value }): readonly Flag[] => {
+    const reason = throttleReason(textAttribute(attributes, GPU_ATTR.reason));
+    if (reason === null) return [];
     const when = new Set([...at].filter((_, i) => value[i] === 1));
-    return {
-      reason: textAttribute(attributes, GPU_ATTR.reason) ?? '',
+    const flag = {
+      reason,
       set: value.filter((one) => one === 1).length,
       readings: value.length,
       share: value.length === 0 ? 0 : value.filter((one) => one === 1).length / value.length,
       duration: (at.at(-1) ?? 0) - (at[0] ?? 0),
       at: when,
     };
+    return [flag];
   });
 }
 
@@ -116,7 +126,7 @@ function isExplained(flags: readonly Flag[]): boolean {
   );
 }
 
-function findingOf(gpu: RecordedGpu, flag: Flag, kind: Kind): Omit<Finding, 'id'> {
+function findingOf(gpu: RecordedGpu, flag: Flag, kind: Kind): UnnumberedFinding {
   const { reason, set, readings, share, duration } = flag;
   const clock = clockLeft(gpu, flag);
   const cost = clock === null ? '' : `; its clock was at ${percentText(clock)} of the highest`;
@@ -127,12 +137,12 @@ function findingOf(gpu: RecordedGpu, flag: Flag, kind: Kind): Omit<Finding, 'id'
     severity: severityOf(reason, clock),
     confidence: 'confirmed',
     pid: null,
-    summary: `${gpu.label} was held down by ${THROTTLE_WORDS[reason] ?? reason} ${percentText(share)} of the time${cost}`,
+    summary: `${gpu.label} was held down by ${THROTTLE_WORDS[reason]} ${percentText(share)} of the time${cost}`,
     where: [],
     evidence: [
       {
         kind: 'throttle',
-        summary: `${reason} was set in ${set} of ${readings} readings over ${duration.toFixed(0)} s${counted(gpu, reason)}`,
+        summary: `${reason} was set in ${set} of ${readings} readings over ${formatSeconds(duration)}${counted(gpu, reason)}`,
         data: { reason, set, readings },
       },
       ...surroundings(gpu, flag),
@@ -147,7 +157,7 @@ function findingOf(gpu: RecordedGpu, flag: Flag, kind: Kind): Omit<Finding, 'id'
   };
 }
 
-function severityOf(reason: string, clock: Ratio | null): Severity {
+function severityOf(reason: ThrottleReason, clock: Ratio | null): Severity {
   if (reason !== 'sw_power_cap') return 'warning';
   return clock !== null && clock <= CLOCK_LEFT ? 'warning' : 'note';
 }
@@ -165,7 +175,7 @@ function clockLeft(gpu: RecordedGpu, { at }: Flag): Ratio | null {
 function counted(gpu: RecordedGpu, reason: string): string {
   const time = gpu.one(GPU_METRIC.gpuThrottledTime, { [GPU_ATTR.reason]: reason });
   const rise = (time?.value.at(-1) ?? 0) - (time?.value[0] ?? 0);
-  return rise > 0 ? `; the driver counted ${rise.toFixed(1)} s` : '';
+  return rise > 0 ? `; the driver counted ${formatSeconds(rise)}` : '';
 }
 
 /** Power and temperature meanwhile. */

@@ -1,6 +1,7 @@
 import { driftOf } from '../core/drift.ts';
 import { trendOf } from '../core/trend.ts';
 import type { Evidence, Ratio, Seconds } from '../core/types.ts';
+import { formatProbability, formatSeconds } from '../core/units.ts';
 
 /**
  * Quadratic work: each run of the same code costs more than the one before, because it goes through all that was gathered until then. Seen as
@@ -60,12 +61,11 @@ function growthOf(sorted: readonly Cost[]): Growth | null {
 
 function evidenceOf(growth: Growth): Evidence {
   const { first, last, duration, blocks, p } = growth;
-  const ms = (seconds: Seconds): string => `${Number((seconds * 1e3).toPrecision(3))} ms`;
   return {
     kind: 'growing-cost',
     summary:
-      `the same code took ${ms(first)} of CPU at first and ${ms(last)} at last (${blocks} blocks in ${duration.toFixed(0)} s` +
-      `${p === null ? ', each longer than the one before' : `; a walk without drift climbs so with p = ${p.toFixed(3)}`})`,
+      `the same code took ${formatSeconds(first)} of CPU at first and ${formatSeconds(last)} at last (${blocks} blocks in ${formatSeconds(duration)}` +
+      `${p === null ? ', each longer than the one before' : `; a walk without drift climbs so with p ${formatProbability(p)}`})`,
     data: { ...growth },
   };
 }

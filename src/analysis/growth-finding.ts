@@ -1,6 +1,14 @@
-import type { Finding, FindingKind, Ratio, RecordingView } from '../core/types.ts';
+import type {
+  Finding,
+  Ratio,
+  RecordingView,
+  UnnumberedFinding,
+  MechanismOf,
+  UnnumberedOf,
+} from '../core/types.ts';
 import type { Owner } from './growth-owner.ts';
 import type { Trend } from '../core/trend.ts';
+import { formatBytes, formatNumber, formatProbability, formatSeconds } from '../core/units.ts';
 
 /** From a trend and its owner to a finding, the same form for everything that grows. */
 
@@ -31,11 +39,23 @@ export function grows(trend: Trend, long: Least, short: Least | null): boolean {
   return least !== null && rise >= least.rise && rise >= trend.first * least.ratio;
 }
 
+/** Kinds of growth that has an owner. */
+type LeakKind =
+  | 'memory-leak'
+  | 'fd-leak'
+  | 'socket-leak'
+  | 'thread-leak'
+  | 'task-leak'
+  | 'gpu-memory-leak';
+type LeakName<Kind extends LeakKind> = Kind extends LeakKind
+  ? { readonly kind: Kind; readonly mechanism: MechanismOf<Kind> | null }
+  : never;
+
 /** What a growth with an owner is called, and what to do about it. */
-export interface Leak {
+export type Leak = LeakName<LeakKind> & LeakText;
+
+interface LeakText {
   readonly code: string;
-  readonly kind: FindingKind;
-  readonly mechanism: string | null;
   /** As a sentence ends: `most of them of kind file`. */
   readonly owned: string;
   readonly owner: Owner | null;
@@ -47,17 +67,15 @@ export interface Leak {
 const INCONCLUSIVE_CODE = 'TRC119';
 const PERCENT = 100;
 
-export function leakFinding(view: RecordingView, growth: Growth, leak: Leak): Omit<Finding, 'id'> {
-  const { owner } = leak;
+export function leakFinding(view: RecordingView, growth: Growth, leak: Leak): UnnumberedFinding {
+  const { owner, owned, extra, remedy, ...name } = leak;
   return {
     ...common(view, growth),
-    code: leak.code,
-    kind: leak.kind,
-    mechanism: leak.mechanism,
+    ...name,
     severity: 'warning',
     // A trend is an extrapolation: that nobody will ever give back what was taken cannot be seen.
     confidence: 'likely',
-    summary: `${growth.what} ${growth.verb} without levelling off, ${leak.owned}`,
+    summary: `${growth.what} ${growth.verb} without levelling off, ${owned}`,
     evidence: [
       trendEvidence(growth),
       ...(owner === null
@@ -70,17 +88,23 @@ export function leakFinding(view: RecordingView, growth: Growth, leak: Leak): Om
             },
           ]),
     ],
-    measure: { ...measure(growth), ...leak.extra },
-    remedy: leak.remedy,
+    measure: { ...measure(growth), ...extra },
+    remedy,
   };
 }
+
+/** Why it cannot be told whether a growth is a leak. */
+type Unsure = Pick<UnnumberedOf<'growth-inconclusive'>, 'facts'> & {
+  readonly why: string;
+  readonly remedy: string;
+};
 
 /** A note: it grows, and whether that is a leak cannot be told from here. */
 export function inconclusiveFinding(
   view: RecordingView,
   growth: Growth,
-  { why, remedy }: { why: string; remedy: string },
-): Omit<Finding, 'id'> {
+  { why, remedy, facts }: Unsure,
+): UnnumberedOf<'growth-inconclusive'> {
   return {
     ...common(view, growth),
     code: INCONCLUSIVE_CODE,
@@ -92,6 +116,7 @@ export function inconclusiveFinding(
     evidence: [trendEvidence(growth)],
     measure: measure(growth),
     remedy,
+    ...(facts === undefined ? {} : { facts }),
   };
 }
 
@@ -108,11 +133,11 @@ function trendEvidence({ unit, trend }: Growth): Finding['evidence'][0] {
   const against =
     trend.p === null
       ? 'each reading was higher than the one before'
-      : `a driftless random walk with these steps climbs as steeply with p = ${trend.p.toFixed(3)}`;
+      : `a driftless random walk with these steps climbs as steeply with p ${formatProbability(trend.p)}`;
   return {
     kind: 'trend',
     summary:
-      `from ${number(trend.first)} to ${number(trend.last)} in ${trend.duration.toFixed(0)} s (${trend.readings} readings), ` +
+      `from ${number(trend.first)} to ${number(trend.last)} in ${formatSeconds(trend.duration)} (${trend.readings} readings), ` +
       `${number(trend.slope)} a second (95 %: ${number(trend.slopeLow)} to ${number(trend.slopeHigh)}), ` +
       `in the last third ${Math.round(trend.lastThird * PERCENT)} % of that; ${against}`,
     data: { ...trend },
@@ -120,8 +145,7 @@ function trendEvidence({ unit, trend }: Growth): Finding['evidence'][0] {
 }
 
 function amount(value: number, unit: Growth['unit']): string {
-  const scale = unit === 'bytes' ? 2 ** 20 : 1;
-  return `${Number((value / scale).toPrecision(4))}${unit === 'bytes' ? ' MiB' : ''}`;
+  return unit === 'bytes' ? formatBytes(value) : formatNumber(value);
 }
 
 function measure({ unit, trend }: Growth): Readonly<Record<string, number>> {

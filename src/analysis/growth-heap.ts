@@ -5,6 +5,7 @@ import { frameOrigin } from '../core/place.ts';
 import { SNAPSHOT } from '../core/semconv.ts';
 import { printable } from '../core/text.ts';
 import type { Bytes, Evidence, Place, Ratio, RecordingView, Seconds } from '../core/types.ts';
+import { formatBytes, formatSeconds } from '../core/units.ts';
 import type { Owner } from './growth-owner.ts';
 
 /** Which objects grew while memory did, and who holds them: from looks at the heap (snapshots of `heap`). */
@@ -146,7 +147,7 @@ function heldIn(pid: number, looks: readonly HeapLook[]): HeldGrowth | null {
     isSteady: isSteady(looks, (look) => countOf(look, type.type)),
     evidence: {
       kind: 'heap',
-      summary: `${name}: ${type.addedCount} more objects in ${growth.elapsed.toFixed(0)} s; what holds them was not found`,
+      summary: `${name}: ${type.addedCount} more objects in ${formatSeconds(growth.elapsed)}; what holds them was not found`,
       data: { type: name, added_count: type.addedCount, added_bytes: type.addedBytes },
     },
     pid,
@@ -183,7 +184,7 @@ function outsideHeld(
     owner: { name: held.owner.name, rise: resident, share: 1 },
     evidence: {
       ...held.evidence,
-      summary: `${held.evidence.summary}; memory outside of Python's objects grew with it, ${(each / 1024).toFixed(1)} KiB for each entry`,
+      summary: `${held.evidence.summary}; memory outside of Python's objects grew with it, ${formatBytes(each)} for each entry`,
       data: {
         ...held.evidence.data,
         resident_per_entry_bytes: Math.round(each),
@@ -277,7 +278,7 @@ function ofContainer(
     ],
     evidence: {
       kind: 'heap',
-      summary: `${name}: from ${change.count - change.addedCount} to ${change.count} entries in ${elapsed.toFixed(0)} s, a ${kind}${of}`,
+      summary: `${name}: from ${change.count - change.addedCount} to ${change.count} entries in ${formatSeconds(elapsed)}, a ${kind}${of}`,
       data: {
         path,
         type: kind,

@@ -1,6 +1,13 @@
 import { ATTR, METRIC } from '../core/semconv.ts';
 import { percentText } from '../core/text.ts';
-import type { Detector, Finding, Ratio, RecordingView, Seconds, Series } from '../core/types.ts';
+import type {
+  Detector,
+  Ratio,
+  RecordingView,
+  Seconds,
+  Series,
+  UnnumberedFinding,
+} from '../core/types.ts';
 import { textAttribute } from './attributes.ts';
 import { growthByWork, type Readings, sumOf } from './growth-by-work.ts';
 import {
@@ -42,8 +49,6 @@ const OWNER_SHARE: Ratio = 0.5;
 
 export const memoryLeak: Detector = {
   code: 'TRC110',
-  name: 'memory-leak',
-  needs: [METRIC.memoryUsage.name],
   *detect(view) {
     const memory = held(view);
     const isLong = spanOf(memory) >= LEAST_MEMORY_TIME;
@@ -105,7 +110,7 @@ const CALLBACKS: Partial<
 function allocatedFinding(
   view: RecordingView,
   { mechanism, pid, owner, places, evidence, trend }: AllocatedGrowth,
-): Omit<Finding, 'id'> {
+): UnnumberedFinding {
   const callbacks = CALLBACKS[mechanism];
   const finding = leakFinding(
     view,
@@ -134,11 +139,7 @@ function allocatedFinding(
 }
 
 /** Objects of the program are looked at, and one container holds what grew. */
-function objectsFinding(
-  view: RecordingView,
-  growth: Growth,
-  held: HeldGrowth,
-): Omit<Finding, 'id'> {
+function objectsFinding(view: RecordingView, growth: Growth, held: HeldGrowth): UnnumberedFinding {
   const finding = leakFinding(view, growth, {
     code: 'TRC110',
     kind: 'memory-leak',
@@ -164,7 +165,7 @@ function objectsFinding(
 interface HeapOwner {
   readonly metric: string;
   readonly what: string;
-  readonly mechanism: string;
+  readonly mechanism: 'v8-heap' | 'v8-external';
 }
 
 const V8_OWNERS: readonly HeapOwner[] = [
@@ -180,9 +181,9 @@ function isOld({ attributes }: Series): boolean {
 /** The finding with when the control group's limit is met, where it has one. */
 function projected(
   view: RecordingView,
-  finding: Omit<Finding, 'id'>,
+  finding: UnnumberedFinding,
   { trend }: Pick<Growth, 'trend'>,
-): Omit<Finding, 'id'> {
+): UnnumberedFinding {
   const projection = projectionOf(view, trend);
   if (projection === null) return finding;
   const { evidence, measure } = finding;
@@ -208,7 +209,7 @@ function heapFinding(
   view: RecordingView,
   { what, mechanism, growth }: HeapOwner & { readonly growth: Growth },
   memory: Growth | null,
-): Omit<Finding, 'id'> {
+): UnnumberedFinding {
   const rise = riseOf(growth);
   const whole = memory === null ? rise : riseOf(memory);
   const share = Math.min(1, rise / Math.max(rise, whole));
@@ -232,17 +233,19 @@ function memoryFinding(
   view: RecordingView,
   growth: Growth,
   { memory, isLong }: { memory: Readings; isLong: boolean },
-): Omit<Finding, 'id'> {
+): UnnumberedFinding {
   const remedy = REMEDIES[view.start.targets[0]?.runtime ?? ''] ?? OTHER_REMEDY;
   const byWork = isLong ? growthByWork(view, memory) : null;
   if (byWork === null) {
     const isKnown = V8_OWNERS.some(({ metric }) => view.series(metric).length > 0);
+    const isOutside = !isKnown && isOutsideOfObjects(view);
     const outside = isKnown
       ? ', and the V8 heap does not grow'
-      : isOutsideOfObjects(view)
+      : isOutside
         ? ', and Python objects do not grow: it is in native code or the allocator'
         : '';
     return inconclusiveFinding(view, growth, {
+      facts: { areObjectsLevel: isOutside || isKnown },
       why: isLong
         ? `whether a cache fills or memory leaks cannot be told without knowing what holds it${outside}`
         : 'so early it may be warming up',

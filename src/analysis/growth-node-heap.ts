@@ -14,6 +14,7 @@ import type {
   RecordingView,
   Seconds,
 } from '../core/types.ts';
+import { formatBytes, formatSeconds } from '../core/units.ts';
 import type { Owner } from './growth-owner.ts';
 
 /**
@@ -217,7 +218,7 @@ function siteGrowth(
   if (trend === null || trend.last - trend.first < limits.heap) return null;
   const name = nameOf(place);
   const elapsed = last.at - first.at;
-  const buffers = isOutside ? `, ${mib(outside)} of buffers more` : '';
+  const buffers = isOutside ? `, ${formatBytes(outside)} of buffers more` : '';
   return {
     mechanism: kind === 'v8-heap' && outside > stayed ? 'v8-external' : kind,
     pid,
@@ -226,8 +227,8 @@ function siteGrowth(
     evidence: {
       kind: 'heap',
       summary:
-        `of what was allocated in ${elapsed.toFixed(0)} s ${KINDS[kind].by} ${name}, ` +
-        `${mib(sumOf(own.at(-1) ?? []))} stayed when V8 had collected its heap (${samples} samples)${buffers}, and more in each look`,
+        `of what was allocated in ${formatSeconds(elapsed)} ${KINDS[kind].by} ${name}, ` +
+        `${formatBytes(sumOf(own.at(-1) ?? []))} stayed when V8 had collected its heap (${samples} samples)${buffers}, and more in each look`,
       data: {
         bytes: rise,
         external_bytes: outside,
@@ -245,8 +246,6 @@ function nameOf({ function: name, file, line }: Place): string {
   const text = printable(name, TEXT_LIMIT);
   return text === '(anonymous)' ? `${text} at ${file.split('/').at(-1)}:${line}` : text;
 }
-
-const mib = (bytes: Bytes): string => `${(bytes / 2 ** 20).toFixed(1)} MiB`;
 
 /** The innermost place that has half of what stayed, or the one that has most of all. */
 function placesOf(sites: readonly Pick<HeapSite, 'frames' | 'bytes'>[]): readonly Place[] {

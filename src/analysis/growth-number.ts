@@ -5,6 +5,7 @@ import { frameOrigin, placeAt, rankPlaces } from '../core/place.ts';
 import { SNAPSHOT } from '../core/semconv.ts';
 import { printable } from '../core/text.ts';
 import type { Evidence, Place, Ratio, RecordingView } from '../core/types.ts';
+import { formatSeconds } from '../core/units.ts';
 import { looksByProcess, placeOf } from './growth-heap.ts';
 import type { Growth } from './growth-finding.ts';
 
@@ -52,7 +53,7 @@ export function holderOf(view: RecordingView, { trend }: Growth): NumberHolder |
     // What the library keeps of each (a selector's keys, a loop's transports) is told where nothing of the program's is known.
     const kept = (own.length + made.length > 0 ? own : held).slice(0, HOLDERS);
     const classes = made.slice(0, HOLDERS);
-    const time = `in ${elapsed.toFixed(0)} s, as fast as they grow`;
+    const time = `in ${formatSeconds(elapsed)}, as fast as they grow`;
     return {
       places: [
         ...kept.flatMap(({ container: { at } }) =>

@@ -1,5 +1,6 @@
 import type { Trend } from '../core/trend.ts';
 import type { Evidence, RecordingView, Seconds } from '../core/types.ts';
+import { formatBytes, formatSeconds } from '../core/units.ts';
 import { heldOf } from './memory-limit.ts';
 
 /** When growth of memory meets the limit of its control group, if it goes on as it did. */
@@ -21,27 +22,14 @@ export function projectionOf(view: RecordingView, trend: Trend): Projection | nu
     (slope) => room / slope,
   );
   if (seconds === undefined || seconds > LONGEST) return null;
-  const mebibytes = (bytes: number): string => `${Number((bytes / 2 ** 20).toFixed(1))} MiB`;
   return {
     evidence: {
       kind: 'projection',
       summary:
-        `at this rate the control group, which holds ${mebibytes(held.last)}, meets its ${held.limit.kind === 'high' ? 'memory.high' : 'limit'} of ` +
-        `${mebibytes(held.limit.bytes)} in ${durationText(seconds)} (95 %: ${durationText(soonest ?? 0)} to ${durationText(latest ?? 0)})`,
+        `at this rate the control group, which holds ${formatBytes(held.last)}, meets its ${held.limit.kind === 'high' ? 'memory.high' : 'limit'} of ` +
+        `${formatBytes(held.limit.bytes)} in ${formatSeconds(seconds)} (95 %: ${formatSeconds(soonest ?? 0)} to ${formatSeconds(latest ?? 0)})`,
       data: { limit_bytes: held.limit.bytes, held_bytes: held.last, seconds, soonest, latest },
     },
     measure: { to_limit_s: seconds },
   };
 }
-
-/** Evidence is text: in the largest unit of which there are two. */
-function durationText(seconds: Seconds): string {
-  const [size, unit] = UNITS.find(([one]) => seconds >= 2 * one) ?? [1, 's'];
-  return `${Math.round(seconds / size)} ${unit}`;
-}
-
-const UNITS: readonly (readonly [Seconds, string])[] = [
-  [86_400, 'days'],
-  [3_600, 'h'],
-  [60, 'min'],
-];

@@ -1,6 +1,7 @@
 import { ATTR, METRIC } from '../core/semconv.ts';
+import { mechanismOf } from '../core/catalogue/catalogue.ts';
 import { printable } from '../core/text.ts';
-import type { Detector, Finding, Ratio, RecordingView } from '../core/types.ts';
+import type { Detector, Ratio, RecordingView, UnnumberedFinding } from '../core/types.ts';
 import {
   type Growth,
   grows,
@@ -47,8 +48,6 @@ const NO_STATE = 'other';
 
 export const fdLeak: Detector = {
   code: 'TRC111',
-  name: 'fd-leak',
-  needs: [METRIC.fds.name],
   *detect(view) {
     for (const series of view.series(METRIC.fds.name)) {
       const trend = trendOf(series.at, series.value);
@@ -62,7 +61,7 @@ export const fdLeak: Detector = {
 };
 
 /** A leak that the coming and going of others hides in the total: one kind of descriptor, or one state of a connection, that grows. */
-function partFinding(view: RecordingView): Omit<Finding, 'id'> | null {
+function partFinding(view: RecordingView): UnnumberedFinding | null {
   for (const [name, { at, value }] of partsOf(view, BY_KIND)) {
     if (name === SOCKET) continue;
     const trend = trendOf(at, value);
@@ -87,7 +86,7 @@ function partOwner(name: string, { first, last }: Trend): Owner {
   return { name: printable(name, 60), rise: last - first, share: 1 };
 }
 
-function descriptorFinding(view: RecordingView, growth: Growth): Omit<Finding, 'id'> {
+function descriptorFinding(view: RecordingView, growth: Growth): UnnumberedFinding {
   const rise = growth.trend.last - growth.trend.first;
   const kind = ownerOf(view, BY_KIND, { rise });
   if (kind === null) {
@@ -113,11 +112,7 @@ function descriptorFinding(view: RecordingView, growth: Growth): Omit<Finding, '
  * Connections that this program opened (all to one port of one peer) and that become more while its work does not: load that rises would
  * cost more. The objects that become as many more are named; without any it stays open what they are for.
  */
-function idleFinding(
-  view: RecordingView,
-  growth: Growth,
-  state: Owner,
-): Omit<Finding, 'id'> | null {
+function idleFinding(view: RecordingView, growth: Growth, state: Owner): UnnumberedFinding | null {
   const peer = whosePeer(view, state, state.name === SOCKET ? null : state);
   if (peer === '') return null;
   const holder = holderOf(view, growth);
@@ -152,12 +147,12 @@ function whosePeer(view: RecordingView, { rise }: Owner, state: Owner | null): s
   return peer === null ? '' : `, most of them with ${peer.name}`;
 }
 
-function stateFinding(view: RecordingView, growth: Growth, state: Owner): Omit<Finding, 'id'> {
+function stateFinding(view: RecordingView, growth: Growth, state: Owner): UnnumberedFinding {
   const whose = whosePeer(view, state, state);
   const finding = leakFinding(view, growth, {
     code: 'TRC113',
     kind: 'socket-leak',
-    mechanism: state.name,
+    mechanism: 'close_wait',
     owned: `because connections that the other side has closed stay open (${state.name})${whose}`,
     owner: state,
     remedy:
@@ -167,10 +162,7 @@ function stateFinding(view: RecordingView, growth: Growth, state: Owner): Omit<F
 }
 
 /** The finding with what holds them, where objects were looked at. */
-function withHolder(
-  finding: Omit<Finding, 'id'>,
-  holder: NumberHolder | null,
-): Omit<Finding, 'id'> {
+function withHolder(finding: UnnumberedFinding, holder: NumberHolder | null): UnnumberedFinding {
   if (holder === null) return finding;
   const { where, evidence } = finding;
   const [first, ...others] = evidence;
@@ -184,17 +176,17 @@ function withHolder(
 /** Functions of Node's library that open a file, a pipe or a socket: what they made stays as long as it is open. */
 const OPENS_IN = /^node:(?:internal\/)?(?:fs|net|dgram|child_process|http|tls)(?:[/_]|$)/;
 
-function kindFinding(view: RecordingView, growth: Growth, kind: Owner): Omit<Finding, 'id'> {
+function kindFinding(view: RecordingView, growth: Growth, kind: Owner): UnnumberedFinding {
   const where = openedBy(view, ({ file }) => OPENS_IN.test(file));
   const finding = kindLeak(view, growth, kind);
   return where.length > 0 ? { ...finding, where } : withHolder(finding, holderOf(view, growth));
 }
 
-function kindLeak(view: RecordingView, growth: Growth, kind: Owner): Omit<Finding, 'id'> {
+function kindLeak(view: RecordingView, growth: Growth, kind: Owner): UnnumberedFinding {
   return leakFinding(view, growth, {
     code: 'TRC111',
     kind: 'fd-leak',
-    mechanism: kind.name,
+    mechanism: mechanismOf('fd-leak', kind.name),
     owned: `${kind.share === 1 ? 'those' : 'most of them'} of kind ${kind.name}`,
     owner: kind,
     remedy: 'Close what is opened, also when an exception is thrown (`with`, try … finally).',
@@ -203,8 +195,6 @@ function kindLeak(view: RecordingView, growth: Growth, kind: Owner): Omit<Findin
 
 export const threadLeak: Detector = {
   code: 'TRC112',
-  name: 'thread-leak',
-  needs: [METRIC.threads.name],
   *detect(view) {
     for (const series of view.series(METRIC.threads.name)) {
       const trend = trendOf(series.at, series.value);
@@ -228,7 +218,7 @@ function threadFinding(
   view: RecordingView,
   growth: Growth,
   owner: Owner | null,
-): Omit<Finding, 'id'> {
+): UnnumberedFinding {
   if (owner === null) {
     return inconclusiveFinding(view, growth, {
       why: 'no name of a thread stands out',

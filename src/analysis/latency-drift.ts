@@ -3,17 +3,18 @@ import { clientLimits } from '../core/load-client.ts';
 import { saturationOf } from '../core/load-saturation.ts';
 import type { LoadResult } from '../core/load-types.ts';
 import { GENAI, requestSpanName } from '../core/semconv-genai.ts';
-import { LOAD_ATTR, LOAD_SNAPSHOT } from '../core/semconv-load.ts';
+import { LOAD_ATTR } from '../core/semconv-load.ts';
 import { printable } from '../core/text.ts';
 import type {
   Detector,
   Evidence,
-  Finding,
   Ratio,
   RecordingView,
   Seconds,
   Span,
+  UnnumberedFinding,
 } from '../core/types.ts';
+import { formatProbability, formatSeconds } from '../core/units.ts';
 import { numberAttribute, textAttribute } from './attributes.ts';
 import { recordedLoad } from './load-result.ts';
 
@@ -49,9 +50,7 @@ interface Alike {
 
 export const latencyDrift: Detector = {
   code: CODE,
-  name: 'latency-drift',
   of: 'run',
-  needs: [LOAD_SNAPSHOT.result],
   *detect(view) {
     const result = recordedLoad(view);
     if (result === null) return;
@@ -124,7 +123,7 @@ function finding(
   result: LoadResult,
   alike: Alike,
   { measure, drift }: { readonly measure: Measure; readonly drift: Drift },
-): Omit<Finding, 'id'> {
+): UnnumberedFinding {
   const { first, last } = drift;
   const ratio = last / first;
   const longer = growingLengths(alike.spans);
@@ -137,7 +136,7 @@ function finding(
     severity: longer === null && ratio >= GRAVE ? 'warning' : 'note',
     confidence: longer === null ? 'likely' : 'inconclusive',
     pid: null,
-    summary: `${MEASURES[measure]}${whose} grows at the same load (${label}): ${milliseconds(first)} at first, ${milliseconds(last)} at last${longer === null ? '' : `; so do ${longer}`}`,
+    summary: `${MEASURES[measure]}${whose} grows at the same load (${label}): ${formatSeconds(first)} at first, ${formatSeconds(last)} at last${longer === null ? '' : `; so do ${longer}`}`,
     where: [],
     evidence: [trendEvidence(drift), stretchEvidence(drift)],
     measure: {
@@ -178,11 +177,11 @@ function growingLengths(spans: readonly Span[]): string | null {
 
 function trendEvidence(drift: Drift): Evidence {
   const { slope, slopeLow, slopeHigh, duration, windows } = drift;
-  const rate = (value: number): string => `${Number((value * 6e4).toPrecision(3))} ms`;
+  const rate = (value: number): string => formatSeconds(value * 60);
   return {
     kind: 'trend',
     summary:
-      `${rate(slope)} a minute (95 %: ${rate(slopeLow)} to ${rate(slopeHigh)}) over ${duration.toFixed(0)} s, ` +
+      `${rate(slope)} a minute (95 %: ${rate(slopeLow)} to ${rate(slopeHigh)}) over ${formatSeconds(duration)}, ` +
       `by the medians of ${windows} windows`,
     data: { slope_per_s: slope, low_per_s: slopeLow, high_per_s: slopeHigh, windows },
   };
@@ -191,12 +190,7 @@ function trendEvidence(drift: Drift): Evidence {
 function stretchEvidence({ stretches, p }: Drift): Evidence {
   return {
     kind: 'stretches',
-    summary: `by sevenths of the run: ${stretches.map(milliseconds).join(', ')} (a walk without drift climbs so with p = ${p.toFixed(4)})`,
+    summary: `by sevenths of the run: ${stretches.map(formatSeconds).join(', ')} (a walk without drift climbs so with p ${formatProbability(p)})`,
     data: { medians_s: stretches, p },
   };
-}
-
-/** Evidence is text: the unit in which latencies are read. */
-function milliseconds(seconds: Seconds): string {
-  return `${Number((seconds * 1e3).toPrecision(3))} ms`;
 }

@@ -1,7 +1,8 @@
 import { type ContendedLock, type Contention, toContention } from '../core/contention.ts';
 import { frameOrigin } from '../core/place.ts';
 import { SNAPSHOT } from '../core/semconv.ts';
-import type { Detector, Finding, Frame, Place, Ratio } from '../core/types.ts';
+import type { Detector, Frame, Place, Ratio, UnnumberedFinding } from '../core/types.ts';
+import { formatRatio } from '../core/units.ts';
 import { keptByThreads } from './thread-pools.ts';
 import { position } from './wait-places.ts';
 
@@ -23,8 +24,6 @@ const BUSY_WARNING: Ratio = 0.5;
 
 export const lockContention: Detector = {
   code: CODE,
-  name: 'lock-contention',
-  needs: [SNAPSHOT.contention],
   *detect(view) {
     // Counts go on through the run, so the last of each process says all.
     const last = new Map<number, Contention>();
@@ -46,7 +45,7 @@ export const lockContention: Detector = {
   },
 };
 
-function findingOf(lock: ContendedLock, { pid, readings }: Contention): Omit<Finding, 'id'> {
+function findingOf(lock: ContendedLock, { pid, readings }: Contention): UnnumberedFinding {
   const busy = lock.busy / readings;
   const share = Math.min(1, lock.waits / (readings * Math.max(1, lock.waiters.length)));
   const [holder] = lock.holders;
@@ -63,13 +62,13 @@ function findingOf(lock: ContendedLock, { pid, readings }: Contention): Omit<Fin
     // Where nobody was seen to have it, it may be a signal between threads and not a lock.
     confidence: holder === undefined ? 'inconclusive' : 'likely',
     pid,
-    summary: `threads wait for ${lock.label}${where} in ${percent(busy)} of readings${by}`,
+    summary: `threads wait for ${lock.label}${where} in ${formatRatio(busy)} of readings${by}`,
     // Who has it stands in the evidence: further places would read as callers of this one.
     where: placesOf(lock.frame, { thread: lock.waiters[0] ?? '', share: busy }),
     evidence: [
       {
         kind: 'waits-for',
-        summary: `${lock.waiters.length} threads waited for ${lock.label} in ${lock.busy} of ${readings} readings, ${lock.waits} waits in all, ${percent(share)} of the time of each: ${lock.waiters.join(', ')}`,
+        summary: `${lock.waiters.length} threads waited for ${lock.label} in ${lock.busy} of ${readings} readings, ${lock.waits} waits in all, ${formatRatio(share)} of the time of each: ${lock.waiters.join(', ')}`,
         data: { object: lock.id, waits: lock.waits, readings },
       },
       ...lock.holders.slice(0, 3).map(({ name, seen, frame }) => ({
@@ -101,8 +100,4 @@ function placesOf(
 
 function placeOf(frame: Frame): string {
   return `${frame.function} (${position(frame)})`;
-}
-
-function percent(ratio: Ratio): string {
-  return `${Math.round(100 * ratio)} %`;
 }

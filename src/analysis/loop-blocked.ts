@@ -1,16 +1,17 @@
 import { blockedTurns } from '../core/blocked-turns.ts';
 import { type RankedPlace, rankPlaces, type WeightedStack } from '../core/place.ts';
-import { ATTR, EVENT, SPAN } from '../core/semconv.ts';
+import { ATTR, EVENT } from '../core/semconv.ts';
 import { percentText } from '../core/text.ts';
 import type {
   Detector,
   Evidence,
-  Finding,
   Place,
   Ratio,
   RecordingView,
   Seconds,
   Severity,
+  UnnumberedFinding,
+  MechanismOf,
 } from '../core/types.ts';
 import { remedyFor } from './block-remedies.ts';
 import {
@@ -51,8 +52,6 @@ const CODE = 'TRC101';
 
 export const loopBlocked: Detector = {
   code: CODE,
-  name: 'loop-blocked',
-  needs: [SPAN.blocked],
   *detect(view) {
     const blocks = blockedTurns(view).map((span) => readBlock(view, span));
     const own = blocks.filter((block) => !block.starved);
@@ -71,7 +70,7 @@ export const loopBlocked: Detector = {
 };
 
 /** Nobody waits for a server that has not said yet that it is ready: loading a model may block its loop. */
-function beforeReady(finding: Omit<Finding, 'id'>): Omit<Finding, 'id'> {
+function beforeReady(finding: UnnumberedFinding): UnnumberedFinding {
   return {
     ...finding,
     severity: 'note',
@@ -83,7 +82,7 @@ function beforeReady(finding: Omit<Finding, 'id'>): Omit<Finding, 'id'> {
 function blockedFinding(
   view: RecordingView,
   group: readonly [Block, ...Block[]],
-): Omit<Finding, 'id'> {
+): UnnumberedFinding {
   const worst = group.reduce((a, b) => (middle(b) > middle(a) ? b : a));
   const total = sum(group.map((block) => block.total));
   const share = Math.min(1, total / runLength(view));
@@ -155,7 +154,7 @@ function costsOf(group: readonly Block[]): readonly Cost[] {
 function starvedFinding(
   view: RecordingView,
   group: readonly [Block, ...Block[]],
-): Omit<Finding, 'id'> {
+): UnnumberedFinding {
   const worst = group.reduce((a, b) => (middle(b) > middle(a) ? b : a));
   const cause = starvationOf(view, spansOf(group));
   return {
@@ -227,7 +226,7 @@ const isBody = ({ frame }: RankedPlace): number => Number(frame.function === '<m
 function causeText(
   group: readonly Block[],
   { holder }: Block,
-  mechanism: string | null,
+  mechanism: MechanismOf<'loop-blocked'> | null,
   place: Place | undefined,
 ): string {
   const where = place === undefined ? '' : `while in ${place.function}`;
@@ -284,8 +283,8 @@ function runLength(view: RecordingView): Seconds {
   return Math.max(view.endedAt - view.start.startedAt, Number.EPSILON);
 }
 
-function commonest(values: readonly (string | null)[]): string | null {
-  const counts = new Map<string | null, number>();
+function commonest<Value>(values: readonly (Value | null)[]): Value | null {
+  const counts = new Map<Value | null, number>();
   for (const value of values) counts.set(value, (counts.get(value) ?? 0) + 1);
   return [...counts].sort((a, b) => b[1] - a[1])[0]?.[0] ?? null;
 }

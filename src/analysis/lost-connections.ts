@@ -2,7 +2,8 @@ import { frameOrigin } from '../core/place.ts';
 import { POOL_TASKS, type PoolLook, toPoolLook } from '../core/pool-look.ts';
 import { SNAPSHOT } from '../core/semconv.ts';
 import { printable } from '../core/text.ts';
-import type { Finding, Place, RecordingView, Seconds } from '../core/types.ts';
+import type { Place, RecordingView, Seconds, UnnumberedFinding } from '../core/types.ts';
+import { formatSeconds } from '../core/units.ts';
 
 /**
  * A pool whose connections are all taken while no task is left that could have one: each look at all tasks found several that wait for a
@@ -27,7 +28,7 @@ interface Look extends PoolLook {
 }
 
 /** One finding a pool. */
-export function* lostConnections(view: RecordingView): Iterable<Omit<Finding, 'id'>> {
+export function* lostConnections(view: RecordingView): Iterable<UnnumberedFinding> {
   const pools = new Map<string, Look[][]>();
   for (const { at, body } of view.snapshots(SNAPSHOT.pool)) {
     const look = toPoolLook(body);
@@ -60,7 +61,7 @@ function isSame(looks: readonly Look[]): boolean {
 }
 
 /** Of a pool for which the same tasks wait in all looks. */
-function* standing(looks: readonly Look[]): Iterable<Omit<Finding, 'id'>> {
+function* standing(looks: readonly Look[]): Iterable<UnnumberedFinding> {
   const given = looks.map(({ sizes }) =>
     Object.entries(sizes).filter(([name]) => GIVEN_OUT.test(name)),
   );
@@ -94,7 +95,7 @@ function told(looks: readonly Look[]): Told {
   };
 }
 
-function exhausted(looks: readonly Look[], who: string): Omit<Finding, 'id'> {
+function exhausted(looks: readonly Look[], who: string): UnnumberedFinding {
   const { pool, most, lasted, kept, last } = told(looks);
   return {
     code: 'TRC105',
@@ -103,7 +104,7 @@ function exhausted(looks: readonly Look[], who: string): Omit<Finding, 'id'> {
     severity: 'critical',
     confidence: 'likely',
     pid: last?.pid ?? null,
-    summary: `up to ${most} tasks at once wait for a connection of ${pool} and no task has one: all are taken, and nobody is left to give one back, for ${lasted.toFixed(0)} s`,
+    summary: `up to ${most} tasks at once wait for a connection of ${pool} and no task has one: all are taken, and nobody is left to give one back, for ${formatSeconds(lasted)}`,
     where: (last?.frames ?? []).slice(0, PLACES).map(placeOf),
     evidence: [
       {
@@ -118,7 +119,7 @@ function exhausted(looks: readonly Look[], who: string): Omit<Finding, 'id'> {
   };
 }
 
-function notWoken(looks: readonly Look[], container: string): Omit<Finding, 'id'> {
+function notWoken(looks: readonly Look[], container: string): UnnumberedFinding {
   const { pool, most, lasted, kept, last } = told(looks);
   const given = printable(container, TEXT_LIMIT);
   return {
@@ -128,7 +129,7 @@ function notWoken(looks: readonly Look[], container: string): Omit<Finding, 'id'
     severity: 'warning',
     confidence: 'likely',
     pid: last?.pid ?? null,
-    summary: `the same ${most} tasks wait for a connection of ${pool} although none is taken (${given} is empty), for ${lasted.toFixed(0)} s: they were not woken`,
+    summary: `the same ${most} tasks wait for a connection of ${pool} although none is taken (${given} is empty), for ${formatSeconds(lasted)}: they were not woken`,
     where: (last?.frames ?? []).slice(0, PLACES).map(placeOf),
     evidence: [
       {

@@ -4,11 +4,12 @@ import type {
   Bytes,
   Detector,
   Evidence,
-  Finding,
   Ratio,
   RecordingView,
   Series,
+  UnnumberedFinding,
 } from '../core/types.ts';
+import { formatBytes } from '../core/units.ts';
 import { textAttribute } from './attributes.ts';
 
 /**
@@ -40,8 +41,6 @@ export interface Held {
 
 export const memoryLimit: Detector = {
   code: 'TRC121',
-  name: 'memory-limit',
-  needs: [CGROUP_METRIC.cgroupMemoryEvents.name],
   *detect(view) {
     const killed = riseOf(view, 'oom_kill');
     const held = heldOf(view);
@@ -90,7 +89,7 @@ function finding(
   view: RecordingView,
   held: Held | null,
   { mechanism, killed }: { mechanism: Mechanism; killed: number },
-): Omit<Finding, 'id'> {
+): UnnumberedFinding {
   const isGrave = mechanism !== 'near-limit' || (held !== null && shareOf(held) >= WARNING_SHARE);
   return {
     code: 'TRC121',
@@ -122,7 +121,7 @@ function summaryOf(
   held: Held | null,
   { mechanism, killed }: { mechanism: Mechanism; killed: number },
 ): string {
-  const of = held === null ? '' : ` of ${mebibytes(held.limit.bytes)}`;
+  const of = held === null ? '' : ` of ${formatBytes(held.limit.bytes)}`;
   switch (mechanism) {
     case 'oom-kill':
       return `the kernel killed ${killed === 1 ? 'a process' : `${killed} processes`} of the cgroup: its memory limit${of} was met`;
@@ -142,9 +141,9 @@ function evidenceOf(view: RecordingView, held: Held | null, killed: number): Evi
     held === null
       ? []
       : [
-          `held ${mebibytes(held.first)} at first, ${mebibytes(held.last)} at last, ${mebibytes(held.most)} at most`,
-          ...(usage === undefined ? [] : [`with the page cache ${mebibytes(usage)} at last`]),
-          `${held.limit.kind === 'high' ? 'memory.high' : 'its limit'} is ${mebibytes(held.limit.bytes)}${held.limit.folder === null ? '' : ` (${held.limit.folder})`}`,
+          `held ${formatBytes(held.first)} at first, ${formatBytes(held.last)} at last, ${formatBytes(held.most)} at most`,
+          ...(usage === undefined ? [] : [`with the page cache ${formatBytes(usage)} at last`]),
+          `${held.limit.kind === 'high' ? 'memory.high' : 'its limit'} is ${formatBytes(held.limit.bytes)}${held.limit.folder === null ? '' : ` (${held.limit.folder})`}`,
         ];
   return {
     kind: 'cgroup',
@@ -154,11 +153,6 @@ function evidenceOf(view: RecordingView, held: Held | null, killed: number): Evi
     ].join('; '),
     data: counts,
   };
-}
-
-/** Evidence is text: the unit in which such limits are written. */
-function mebibytes(bytes: Bytes): string {
-  return `${Number((bytes / 2 ** 20).toFixed(1))} MiB`;
 }
 
 const REMEDY =

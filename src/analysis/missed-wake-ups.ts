@@ -2,7 +2,7 @@ import { type MissedLook, toMissedLook } from '../core/missed-look.ts';
 import { frameOrigin } from '../core/place.ts';
 import { SNAPSHOT } from '../core/semconv.ts';
 import { printable } from '../core/text.ts';
-import type { Finding, RecordingView, Seconds } from '../core/types.ts';
+import type { RecordingView, Seconds, UnnumberedFinding } from '../core/types.ts';
 
 /**
  * Tasks that wait for a condition of asyncio although what they wait for is there and nobody has its lock: the notification went to a task that
@@ -19,7 +19,7 @@ interface Look extends MissedLook {
 }
 
 /** One finding a condition. */
-export function* missedWakeUps(view: RecordingView): Iterable<Omit<Finding, 'id'>> {
+export function* missedWakeUps(view: RecordingView): Iterable<UnnumberedFinding> {
   const conditions = new Map<string, Look[]>();
   for (const { at, body } of view.snapshots(SNAPSHOT.missed)) {
     const look = toMissedLook(body);
@@ -34,7 +34,7 @@ export function* missedWakeUps(view: RecordingView): Iterable<Omit<Finding, 'id'
   }
 }
 
-function findingOf(last: Look, looks: number): Omit<Finding, 'id'> {
+function findingOf(last: Look, looks: number): UnnumberedFinding {
   const expression = printable(last.expression, TEXT_LIMIT);
   const own = last.frames.findIndex(({ file }) => frameOrigin(file).kind !== 'standard-library');
   const caller = last.frames[Math.max(0, own)];

@@ -1,6 +1,7 @@
 import { type LockActor, type LockLook, type LockObject, POOL_WAITERS } from '../core/lock-look.ts';
 import { frameOrigin } from '../core/place.ts';
-import type { Finding, Place, Seconds } from '../core/types.ts';
+import type { Place, Seconds, UnnumberedFinding } from '../core/types.ts';
+import { formatSeconds } from '../core/units.ts';
 import { actorName, placeName, placesOf } from './wait-places.ts';
 
 /**
@@ -23,7 +24,7 @@ const WORK_PLACES = 8;
 /** One finding a semaphore. */
 export function* exhaustedPools(
   looks: readonly (LockLook & { readonly at: Seconds })[],
-): Iterable<Omit<Finding, 'id'>> {
+): Iterable<UnnumberedFinding> {
   const said = new Set<string>();
   for (const look of looks.toReversed()) {
     for (const object of look.objects) {
@@ -43,7 +44,7 @@ function isUsedUp({ kind, value, items }: LockObject): boolean {
 function findingOf(
   look: LockLook & { readonly at: Seconds },
   semaphore: LockObject,
-): Omit<Finding, 'id'> | null {
+): UnnumberedFinding | null {
   const waiters = look.actors.filter(
     (actor) =>
       actor.kind === 'thread' &&
@@ -81,7 +82,7 @@ function findingOf(
     severity: 'critical',
     confidence: 'likely',
     pid: look.pid,
-    summary: `all ${waiters.length} threads of pool ${pool} wait in ${placeName(first)} for ${semaphore.label}, ${semaphore.kind === 'queue' ? 'which is empty' : 'of which no permit is left'}, and ${count} ${coroutine} wait behind them; nothing moved for ${lasted.toFixed(0)} s`,
+    summary: `all ${waiters.length} threads of pool ${pool} wait in ${placeName(first)} for ${semaphore.label}, ${semaphore.kind === 'queue' ? 'which is empty' : 'of which no permit is left'}, and ${count} ${coroutine} wait behind them; nothing moved for ${formatSeconds(lasted)}`,
     where: [...placesOf(first), ...rest.slice(0, 1).flatMap(({ frames }) => taskPlaces(frames))],
     evidence: [
       {

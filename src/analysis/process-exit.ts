@@ -4,11 +4,13 @@ import { ATTR, EVENT, SNAPSHOT } from '../core/semconv.ts';
 import type {
   Detector,
   Event,
-  Finding,
   RecordingView,
   Severity,
   TargetInfo,
+  UnnumberedFinding,
+  MechanismOf,
 } from '../core/types.ts';
+import { formatSeconds } from '../core/units.ts';
 import { numberAttribute, textAttribute } from './attributes.ts';
 
 /**
@@ -26,9 +28,7 @@ const SIGKILL = 9;
 
 export const processExit: Detector = {
   code: CODE,
-  name: 'process-exit',
   of: 'run',
-  needs: [EVENT.targetExit],
   *detect(view) {
     const targets = targetsOf(view);
     for (const event of view.events(EVENT.targetExit)) {
@@ -44,7 +44,7 @@ const GUNICORN_WORKER = 'gunicorn worker';
 
 interface End {
   readonly how: string;
-  readonly mechanism: string;
+  readonly mechanism: MechanismOf<'process-exit'>;
   readonly severity: Severity;
   readonly remedy: string | null;
 }
@@ -53,7 +53,7 @@ function judge(
   event: Event,
   targets: readonly TargetInfo[],
   view: RecordingView,
-): Omit<Finding, 'id'> | null {
+): UnnumberedFinding | null {
   const [first] = targets;
   const pid = numberAttribute(event.attributes, ATTR.pid) ?? first?.pid ?? null;
   const target = targets.findLast((one) => one.pid === pid);
@@ -72,7 +72,7 @@ function judge(
     severity: end.severity,
     confidence: 'confirmed',
     pid: target.pid,
-    summary: `pid ${target.pid}${role} ${end.how} after ${(event.at - view.start.startedAt).toFixed(1)} s${after}`,
+    summary: `pid ${target.pid}${role} ${end.how} after ${formatSeconds(event.at - view.start.startedAt)}${after}`,
     where: [],
     evidence: [
       { kind: 'exit', summary: event.body, data: { ...event.attributes } },
@@ -158,9 +158,9 @@ function bySignal(signal: number): End {
   return { how, mechanism: name, severity: 'warning', remedy };
 }
 
-function nameOf(signal: number): string {
-  const name = Object.entries(constants.signals).find(([, number]) => number === signal)?.[0];
-  return name ?? `signal ${signal}`;
+function nameOf(signal: number): `SIG${string}` | `signal ${number}` {
+  const names = Object.keys(constants.signals) as NodeJS.Signals[];
+  return names.find((name) => constants.signals[name] === signal) ?? `signal ${signal}`;
 }
 
 /** A process of the same role and parent that joined after this one ended. */

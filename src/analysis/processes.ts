@@ -1,10 +1,10 @@
 import { roleWithoutRank, targetsOf } from '../core/process-view.ts';
 import { ATTR } from '../core/semconv.ts';
-import type { Finding, RecordingView, Severity } from '../core/types.ts';
+import type { RecordingView, Severity, UnnumberedFinding } from '../core/types.ts';
 
 /** Findings of several processes as one list: what workers have in common is said once, with all of them named. */
 
-type Unnumbered = Omit<Finding, 'id'>;
+type Unnumbered = UnnumberedFinding;
 
 export const SEVERITY_RANK: Readonly<Record<Severity, number>> = {
   critical: 0,

@@ -2,9 +2,9 @@ import { type DoseGroup, growthPValue, shareOf } from '../core/count-trend.ts';
 import { clientLimits } from '../core/load-client.ts';
 import { saturationOf } from '../core/load-saturation.ts';
 import type { LoadResult, StageResult } from '../core/load-types.ts';
-import { LOAD_SNAPSHOT } from '../core/semconv-load.ts';
 import { percentText } from '../core/text.ts';
-import type { Detector, Evidence, Finding, Ratio } from '../core/types.ts';
+import type { Detector, Evidence, Ratio, UnnumberedFinding } from '../core/types.ts';
+import { formatNumber, formatProbability } from '../core/units.ts';
 import { recordedLoad } from './load-result.ts';
 
 /**
@@ -34,9 +34,7 @@ interface Kind {
 
 export const raceErrors: Detector = {
   code: CODE,
-  name: 'race-errors',
   of: 'run',
-  needs: [LOAD_SNAPSHOT.result],
   *detect(view) {
     const result = recordedLoad(view);
     if (result === null) return;
@@ -82,7 +80,7 @@ function finding(
   result: LoadResult,
   stages: readonly StageResult[],
   { first, found }: { readonly first: Kind; readonly found: readonly Kind[] },
-): Omit<Finding, 'id'> {
+): UnnumberedFinding {
   const [low, high] = [first.groups[0], first.groups.at(-1)];
   const isFull = saturationOf(result, clientLimits(result)).stages.some(
     ({ behind }) => behind !== null,
@@ -99,7 +97,7 @@ function finding(
     // A pool that runs out among many fails like a race.
     confidence: isFull ? 'inconclusive' : 'likely',
     pid: null,
-    summary: `${what} grow with the requests under way: ${percentText(at?.share ?? 0)} at ${short(low?.score ?? 0)} at once, ${percentText(most?.share ?? 0)} at ${short(high?.score ?? 0)}${isFull ? '; the server was full, too' : ''}`,
+    summary: `${what} grow with the requests under way: ${percentText(at?.share ?? 0)} at ${formatNumber(low?.score ?? 0)} at once, ${percentText(most?.share ?? 0)} at ${formatNumber(high?.score ?? 0)}${isFull ? '; the server was full, too' : ''}`,
     where: [],
     evidence: [
       evidenceOf(first, stages),
@@ -126,16 +124,12 @@ function evidenceOf({ name, groups, p }: Kind, stages: readonly StageResult[]): 
   const text = levels
     .map(
       ({ in_flight: score, failed, of, low, high }) =>
-        `${failed} of ${of} at ${short(score)} (${percentText(low)} to ${percentText(high)})`,
+        `${failed} of ${of} at ${formatNumber(score)} (${percentText(low)} to ${percentText(high)})`,
     )
     .join(', ');
   return {
     kind: 'dose',
-    summary: `${name}: ${text}; a share that does not depend on it grows so with p ${p < 0.0001 ? '< 0.0001' : `= ${p.toFixed(4)}`} (Cochran–Armitage)`,
+    summary: `${name}: ${text}; a share that does not depend on it grows so with p ${formatProbability(p)} (Cochran–Armitage)`,
     data: { error: name, levels, p },
   };
-}
-
-function short(value: number): string {
-  return String(Number(value.toPrecision(3)));
 }

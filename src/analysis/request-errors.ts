@@ -1,15 +1,14 @@
+import { mechanismOf } from '../core/catalogue/catalogue.ts';
 import { errorRatio, failsNotably } from '../core/load-rates.ts';
 import type { LoadErrorClass, StageResult } from '../core/load-types.ts';
-import { LOAD_SNAPSHOT } from '../core/semconv-load.ts';
 import type { Detector, Evidence } from '../core/types.ts';
+import { formatSeconds } from '../core/units.ts';
 import { recordedLoad } from './load-result.ts';
 
 /** TRC303 request-errors: requests of a load run failed. A note where it may have been one unlucky request (core/load-rates.ts). */
 export const requestErrors: Detector = {
   code: 'TRC303',
-  name: 'request-errors',
   of: 'run',
-  needs: [LOAD_SNAPSHOT.result],
   *detect(view) {
     const total = recordedLoad(view)?.total;
     if (total === undefined) return;
@@ -20,11 +19,15 @@ export const requestErrors: Detector = {
     yield {
       code: 'TRC303',
       kind: 'request-errors',
-      mechanism: first.kind,
+      mechanism: mechanismOf('request-errors', first.kind),
       severity: ok === 0 ? 'critical' : failsNotably(total) ? 'warning' : 'note',
       confidence: 'confirmed',
       pid: null,
       summary: `${failed} of ${ok + failed} requests failed, most of them by ${first.kind}`,
+      facts: {
+        classes: total.requests.errors,
+        statuses: Object.keys(total.requests.statuses).map(Number),
+      },
       where: [],
       evidence: [first, ...others],
       measure: { failed_count: failed, failed_ratio: ratio },
@@ -43,7 +46,7 @@ function classesOf({ requests }: StageResult): readonly Evidence[] {
       const told = example === undefined ? '' : `: ${example.detail}`;
       return {
         kind: name,
-        summary: `${count} × ${name}${told}${wait === null ? '' : ` (Retry-After ${wait} s)`}`,
+        summary: `${count} × ${name}${told}${wait === null ? '' : ` (Retry-After ${formatSeconds(wait)})`}`,
         data: { count, detail: example?.detail ?? null, retry_after_s: wait },
       };
     });

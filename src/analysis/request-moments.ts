@@ -1,3 +1,5 @@
+import { throttleReason, type ThrottleReason } from '../core/gpu-reasons.ts';
+import { mechanismOf } from '../core/catalogue/catalogue.ts';
 import { histogramQuantile } from '../core/exponential-histogram.ts';
 import { checkLoadResult } from '../core/load-check.ts';
 import type { LoadResult, Slo } from '../core/load-types.ts';
@@ -15,6 +17,7 @@ import type {
   Seconds,
   Series,
   Span,
+  MechanismOf,
 } from '../core/types.ts';
 import { numberAttribute, textAttribute, weightedStacks } from './attributes.ts';
 import { type ServerCause, serverStretches } from './server-stretches.ts';
@@ -37,7 +40,7 @@ export interface ServerMoment {
   readonly pid: number | null;
   /** Nobody's code: the process waited for a core. */
   readonly starved: boolean;
-  readonly mechanism: string | null;
+  readonly mechanism: MechanismOf<'slow-requests'> | null;
   readonly place: Place | null;
   /** The same for moments with the same cause. */
   readonly key: string;
@@ -64,7 +67,7 @@ export function serverMoments(view: RecordingView): readonly ServerMoment[] {
   return view.spans(SPAN.blocked).map((span) => {
     const [ranked] = rankPlaces(weightedStacks(view, span.attributes));
     const starved = span.attributes[ATTR.starved] === true;
-    const mechanism = textAttribute(span.attributes, ATTR.mechanism);
+    const mechanism = mechanismOf('slow-requests', textAttribute(span.attributes, ATTR.mechanism));
     const place =
       ranked === undefined || starved
         ? null
@@ -91,9 +94,8 @@ export function pageMoments(view: RecordingView): readonly ServerMoment[] | null
   const throttled = view.series(METRIC.gpuThrottled.name);
   if (courses.length === 0 && throttled.length === 0) return null;
   const moment = (
-    what: ServerMoment['what'],
+    { what, mechanism }: PageCause,
     { from, to }: { readonly from: Seconds; readonly to: Seconds },
-    mechanism: string = what,
   ): ServerMoment => ({
     what,
     from,
@@ -105,18 +107,24 @@ export function pageMoments(view: RecordingView): readonly ServerMoment[] | null
     key: mechanism,
   });
   return [
-    ...courses.flatMap(serverStretches).map((one) => moment(one.cause, one)),
+    ...courses.flatMap(serverStretches).map((one) => {
+      const { cause } = one;
+      return moment({ what: cause, mechanism: cause }, one);
+    }),
     ...throttled.flatMap((series) => {
-      const reason = textAttribute(series.attributes, GPU_ATTR.reason) ?? '';
-      return HELD_DOWN.test(reason)
-        ? stretchesAbove(series).map((one) => moment('gpu-throttled', one, reason))
-        : [];
+      const reason = throttleReason(textAttribute(series.attributes, GPU_ATTR.reason));
+      // An idle GPU and clocks that somebody has set cost no work.
+      if (reason === null) return [];
+      const cause: PageCause = { what: 'gpu-throttled', mechanism: reason };
+      return stretchesAbove(series).map((one) => moment(cause, one));
     }),
   ].sort((a, b) => a.from - b.from);
 }
 
-/** Reasons that cost work; an idle GPU and clocks that somebody has set do not. */
-const HELD_DOWN = /power|thermal|slowdown/;
+/** What a page, or a GPU, says of itself. */
+type PageCause =
+  | { readonly what: ServerCause; readonly mechanism: ServerCause }
+  | { readonly what: 'gpu-throttled'; readonly mechanism: ThrottleReason };
 
 /** From each reading above 0 to the next one. */
 function stretchesAbove({

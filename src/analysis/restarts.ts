@@ -1,6 +1,7 @@
 import { ATTR, EVENT } from '../core/semconv.ts';
 import { median } from '../core/statistics.ts';
-import type { Detector, Event, Finding, RecordingView, Seconds } from '../core/types.ts';
+import type { Detector, Event, RecordingView, Seconds, UnnumberedFinding } from '../core/types.ts';
+import { formatSeconds } from '../core/units.ts';
 import { numberAttribute } from './attributes.ts';
 
 /**
@@ -19,9 +20,7 @@ const LISTED = 5;
 
 export const restarts: Detector = {
   code: CODE,
-  name: 'restarts',
   of: 'run',
-  needs: [EVENT.targetRestart],
   *detect(view) {
     const all = view.events(EVENT.targetRestart).map((event) => readRestart(event, view));
     if (all.length === 0) return;
@@ -59,14 +58,14 @@ function readRestart({ at, attributes }: Event, view: RecordingView): Restart {
 }
 
 function sentenceOf({ how, pid, away, lived }: Restart): string {
-  return `${how}, ${lived.toFixed(1)} s after its start; pid ${pid ?? '?'} took its place ${away.toFixed(1)} s later`;
+  return `${how}, ${formatSeconds(lived)} after its start; pid ${pid ?? '?'} took its place ${formatSeconds(away)} later`;
 }
 
 /** One finding for the run; `loop` are the short lives of a crash loop, null where it is none. */
 function restartFinding(
   all: readonly Restart[],
   loop: readonly Restart[] | null,
-): Omit<Finding, 'id'> {
+): UnnumberedFinding {
   const last = all.at(-1);
   const away = all.reduce((sum, one) => sum + one.away, 0);
   const listed = all.slice(-LISTED);
@@ -81,8 +80,8 @@ function restartFinding(
     confidence: 'confirmed',
     pid: last?.pid ?? null,
     summary:
-      `the service ended and came back ${times}, away for ${away.toFixed(1)} s` +
-      (loop === null ? '' : `; it lived ${lives.toFixed(1)} s each time (median): a crash loop`),
+      `the service ended and came back ${times}, away for ${formatSeconds(away)}` +
+      (loop === null ? '' : `; it lived ${formatSeconds(lives)} each time (median): a crash loop`),
     where: [],
     evidence: [
       {

@@ -1,7 +1,7 @@
 import { clientLimits } from '../core/load-client.ts';
 import { saturationOf, type Knee, type StageSaturation } from '../core/load-saturation.ts';
-import { LOAD_SNAPSHOT } from '../core/semconv-load.ts';
 import type { Detector, Evidence, Finding } from '../core/types.ts';
+import { formatNumber, formatProbability } from '../core/units.ts';
 import { recordedLoad } from './load-result.ts';
 
 /**
@@ -10,9 +10,7 @@ import { recordedLoad } from './load-result.ts';
  */
 export const saturation: Detector = {
   code: 'TRC302',
-  name: 'saturation',
   of: 'run',
-  needs: [LOAD_SNAPSHOT.result],
   *detect(view) {
     const result = recordedLoad(view);
     if (result === null) return;
@@ -42,18 +40,20 @@ export const saturation: Detector = {
 };
 
 function handledText({ handled }: StageSaturation): string {
-  return handled === null ? '' : `: it handled ${short(handled)} requests a second`;
+  return handled === null ? '' : `: it handled ${formatNumber(handled)} requests a second`;
 }
 
 function kneeText(knee: Knee | null): string {
-  return knee === null ? '' : `; the knee is at ${knee.label}, with ${short(knee.rate)} a second`;
+  return knee === null
+    ? ''
+    : `; the knee is at ${knee.label}, with ${formatNumber(knee.rate)} a second`;
 }
 
 function evidenceOf({ label, behind, trend, sent, handled }: StageSaturation): Evidence {
   const { slope, slopeLow, slopeHigh, readings, p } = trend;
   const summary =
     behind === 'latency-grows'
-      ? `at ${label}, the time from schedule to first output grew by ${short(slope)} s a second (95 %: ${short(slopeLow)} to ${short(slopeHigh)}; ${readings} windows${p === null ? '' : `, p = ${p.toFixed(3)}`})`
+      ? `at ${label}, the time from schedule to first output grew by ${formatNumber(slope)} s a second (95 %: ${formatNumber(slopeLow)} to ${formatNumber(slopeHigh)}; ${readings} windows${p === null ? '' : `, p ${formatProbability(p)}`})`
       : `at ${label}, fewer requests ended than came in during the second half`;
   return {
     kind: behind ?? 'saturation',
@@ -68,8 +68,4 @@ function measureOf({ sent, handled, trend }: StageSaturation): Finding['measure'
     ...(handled === null ? {} : { handled_per_s: handled }),
     ttft_growth_ratio: trend.slope,
   };
-}
-
-function short(value: number): string {
-  return String(Number(value.toPrecision(3)));
 }

@@ -12,7 +12,9 @@ import type {
   RecordingView,
   Seconds,
   TargetInfo,
+  UnnumberedFinding,
 } from '../core/types.ts';
+import { formatNumber, formatSeconds } from '../core/units.ts';
 import { numberAttribute } from './attributes.ts';
 import { recordedLoad } from './load-result.ts';
 import { remedyOf, type SaturationMechanism } from './server-remedies.ts';
@@ -45,7 +47,7 @@ const STALLED_SHARE: Ratio = 0.05;
 /** One Python thread that is never off its core can do no more. */
 const CORE_FULL: Ratio = 0.9;
 
-type Unnumbered = Omit<Finding, 'id'>;
+type Unnumbered = UnnumberedFinding;
 
 interface Part {
   readonly mechanism: SaturationMechanism;
@@ -58,9 +60,7 @@ interface Part {
 
 export const serverSaturation: Detector = {
   code: CODE,
-  name: 'server-saturation',
   of: 'run',
-  needs: [METRIC.serverRunning.name, METRIC.serverWaiting.name],
   *detect(view) {
     const courses = serverCourses(view);
     // A sweep goes on until the server is full: that is what was asked.
@@ -118,7 +118,7 @@ function fullCache(course: ServerCourse): Part | null {
     mechanism: 'kv-cache-full',
     severity: 'warning',
     summary: `the KV cache was ${percentText(KV_FULL)} full or more while requests waited, ${percentText(share)} of the time`,
-    evidence: `KV cache: median ${percentText(median(known(kv)))}, most ${percentText(Math.max(...known(kv)))}; waiting: median ${short(median(known(waiting)))}, most ${short(most)}${growthText(course)}`,
+    evidence: `KV cache: median ${percentText(median(known(kv)))}, most ${percentText(Math.max(...known(kv)))}; waiting: median ${formatNumber(median(known(waiting)))}, most ${formatNumber(most)}${growthText(course)}`,
     measure: { full_ratio: share, kv_max_ratio: Math.max(...known(kv)), waiting_max: most },
   };
 }
@@ -142,8 +142,8 @@ function batchLimit(course: ServerCourse): Part | null {
   return {
     mechanism: 'batch-limit',
     severity: 'warning',
-    summary: `never more than ${short(most)} ${most === 1 ? 'request' : 'requests'} ran at once${room}, while others waited ${percentText(queued.length / course.at.length)} of the time`,
-    evidence: `running: ${short(most)} on ${percentText(queued.filter((i) => running[i] === most).length / queued.length)} of the pages with a queue; waiting: median ${short(median(queued.map((i) => waiting[i] ?? 0)))}, most ${short(Math.max(...known(waiting)))}${growthText(course)}`,
+    summary: `never more than ${formatNumber(most)} ${most === 1 ? 'request' : 'requests'} ran at once${room}, while others waited ${percentText(queued.length / course.at.length)} of the time`,
+    evidence: `running: ${formatNumber(most)} on ${percentText(queued.filter((i) => running[i] === most).length / queued.length)} of the pages with a queue; waiting: median ${formatNumber(median(queued.map((i) => waiting[i] ?? 0)))}, most ${formatNumber(Math.max(...known(waiting)))}${growthText(course)}`,
     measure: {
       running_max: most,
       waiting_max: Math.max(...known(waiting)),
@@ -160,8 +160,8 @@ function growingQueue(course: ServerCourse): Part | null {
   return {
     mechanism: 'queue-grows',
     severity: 'warning',
-    summary: `the server's queue grew from ${short(trend.first)} to ${short(trend.last)} requests and was still growing: more came in than it got done`,
-    evidence: `waiting: ${short(trend.slope)} more a second (95 %: ${short(trend.slopeLow)} to ${short(trend.slopeHigh)}, ${trend.readings} pages over ${trend.duration.toFixed(0)} s)${runningText(course)}${queueTimeText(course)}`,
+    summary: `the server's queue grew from ${formatNumber(trend.first)} to ${formatNumber(trend.last)} requests and was still growing: more came in than it got done`,
+    evidence: `waiting: ${formatNumber(trend.slope)} more a second (95 %: ${formatNumber(trend.slopeLow)} to ${formatNumber(trend.slopeHigh)}, ${trend.readings} pages over ${formatSeconds(trend.duration)})${runningText(course)}${queueTimeText(course)}`,
     measure: { queue_growth_per_s: trend.slope, waiting_max: Math.max(...known(waiting)) },
   };
 }
@@ -175,8 +175,8 @@ function preempted(course: ServerCourse): Part | null {
   return {
     mechanism: 'preemption',
     severity: 'warning',
-    summary: `${short(count)} running requests were put back because the KV cache had no room for them, and begin anew`,
-    evidence: `preemptions: ${short(count)}${finished === null ? '' : ` beside ${short(finished)} requests that ended`}${kv === null ? '' : `; KV cache: most ${percentText(Math.max(...known(kv)))}`}`,
+    summary: `${formatNumber(count)} running requests were put back because the KV cache had no room for them, and begin anew`,
+    evidence: `preemptions: ${formatNumber(count)}${finished === null ? '' : ` beside ${formatNumber(finished)} requests that ended`}${kv === null ? '' : `; KV cache: most ${percentText(Math.max(...known(kv)))}`}`,
     measure: {
       preemptions_count: count,
       ...(finished === null ? {} : { finished_count: finished }),
@@ -194,7 +194,7 @@ function longPrefill(course: ServerCourse): Part | null {
   return {
     mechanism: 'long-prefill',
     severity: 'warning',
-    summary: `for ${stalled.toFixed(1)} s of ${duration.toFixed(0)} s no token came for up to ${short(held)} running requests while a long prompt was worked on`,
+    summary: `for ${formatSeconds(stalled)} of ${formatSeconds(duration)} no token came for up to ${formatNumber(held)} running requests while a long prompt was worked on`,
     evidence: `${stalls.length} of ${course.at.length - 1} stretches between two pages with less than a tenth of the usual tokens, each followed by the tokens of a long prompt`,
     measure: { stalled_s: stalled, stalled_ratio: stalled / duration, held_up_max: held },
   };
@@ -246,21 +246,17 @@ function growthText(course: ServerCourse): string {
 
 function runningText(course: ServerCourse): string {
   const running = course.gauge('running');
-  return running === null ? '' : `; running: median ${short(median(known(running)))}`;
+  return running === null ? '' : `; running: median ${formatNumber(median(known(running)))}`;
 }
 
 function queueTimeText(course: ServerCourse): string {
   const mean = course.meanBetween('queueTime', course.at[0] ?? 0, course.at.at(-1) ?? 0);
   return mean === null
     ? ''
-    : `; time in the queue: mean ${mean.toFixed(2)} s of those that were begun`;
+    : `; time in the queue: mean ${formatSeconds(mean)} of those that were begun`;
 }
 
 function known(values: readonly number[]): readonly number[] {
   const there = values.filter((value) => !Number.isNaN(value));
   return there.length === 0 ? [0] : there;
-}
-
-function short(value: number): string {
-  return String(Number(value.toPrecision(3)));
 }

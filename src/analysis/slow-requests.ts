@@ -1,8 +1,8 @@
 import { wilson } from '../core/statistics.ts';
-import type { Detector, Evidence, Finding, Place, RecordingView, Seconds } from '../core/types.ts';
-import { SPAN } from '../core/semconv.ts';
+import type { Detector, Evidence, Place, RecordingView, UnnumberedFinding } from '../core/types.ts';
 import { serverCourses } from '../core/server-course.ts';
 import { COLLECTOR } from '../core/collector-name.ts';
+import { formatSeconds } from '../core/units.ts';
 import {
   type JudgedRequest,
   type ServerMoment,
@@ -25,9 +25,7 @@ const LISTED = 10;
 
 export const slowRequests: Detector = {
   code: CODE,
-  name: 'slow-requests',
   of: 'run',
-  needs: [SPAN.blocked],
   *detect(view) {
     if (!isLoad(view)) return;
     const watched = watchesLoop(view);
@@ -101,7 +99,7 @@ function explainedFinding(
   view: RecordingView,
   group: Group,
   { slow, others }: { slow: readonly JudgedRequest[]; others: readonly JudgedRequest[] },
-): Omit<Finding, 'id'> {
+): UnnumberedFinding {
   const { key, place, starved, mechanism } = group[0].during;
   const alike = others.filter(({ during }) => during?.key === key).length;
   const blocked = group.reduce((sum, { overlap }) => sum + overlap, 0);
@@ -173,7 +171,7 @@ function doing({ what, mechanism, place, starved }: ServerMoment): string {
 function unexplainedFinding(
   view: RecordingView,
   slow: readonly JudgedRequest[],
-): Omit<Finding, 'id'> {
+): UnnumberedFinding {
   return {
     code: CODE,
     kind: 'slow-requests',
@@ -193,7 +191,7 @@ function listing(view: RecordingView, requests: readonly JudgedRequest[]): Evide
   const slowest = requests.toSorted((a, b) => b.took - a.took).slice(0, LISTED);
   return {
     kind: 'requests',
-    summary: `the slowest took ${seconds(slowest[0]?.took ?? 0)} until its ${slowest[0]?.until ?? 'end'}, ${seconds(slowest[0]?.excess ?? 0)} more than the median`,
+    summary: `the slowest took ${formatSeconds(slowest[0]?.took ?? 0)} until its ${slowest[0]?.until ?? 'end'}, ${formatSeconds(slowest[0]?.excess ?? 0)} more than the median`,
     data: {
       trace_id: view.start.traceId,
       slowest: slowest.map((request) => ({
@@ -211,9 +209,4 @@ function listing(view: RecordingView, requests: readonly JudgedRequest[]): Evide
 
 function placeOf(place: Place | null): Readonly<Record<string, string>> {
   return place === null ? {} : { function: place.function, file: place.file };
-}
-
-/** In words of evidence only: reports have their own units. */
-function seconds(value: Seconds): string {
-  return `${value.toFixed(3)} s`;
 }

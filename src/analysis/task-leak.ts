@@ -1,9 +1,17 @@
+import { mechanismOf } from '../core/catalogue/catalogue.ts';
 import { frameOrigin } from '../core/place.ts';
 import { METRIC, SNAPSHOT } from '../core/semconv.ts';
 import { type TasksSnapshotGroup, toTasksSnapshot } from '../core/tasks-snapshot.ts';
 import { printable } from '../core/text.ts';
 import { trendOf } from '../core/trend.ts';
-import type { Detector, Finding, Place, Ratio, RecordingView } from '../core/types.ts';
+import type {
+  Detector,
+  Place,
+  Ratio,
+  RecordingView,
+  UnnumberedFinding,
+  MechanismOf,
+} from '../core/types.ts';
 import {
   type Growth,
   grows,
@@ -32,8 +40,6 @@ const NAME = 80;
 
 export const taskLeak: Detector = {
   code: 'TRC114',
-  name: 'task-leak',
-  needs: [METRIC.asyncioTasks.name],
   *detect(view) {
     for (const { at, value } of view.series(METRIC.asyncioTasks.name)) {
       const trend = trendOf(at, value);
@@ -52,7 +58,7 @@ interface GrownCoroutine {
   readonly group: TasksSnapshotGroup;
 }
 
-function findingOf(view: RecordingView, growth: Growth): Omit<Finding, 'id'> {
+function findingOf(view: RecordingView, growth: Growth): UnnumberedFinding {
   const rise = growth.trend.last - growth.trend.first;
   const looks = view.snapshots(SNAPSHOT.tasks).flatMap(({ body }) => toTasksSnapshot(body) ?? []);
   const [first, last] = [looks[0], looks.at(-1)];
@@ -84,7 +90,7 @@ function leakOf(
   view: RecordingView,
   growth: Growth,
   { coroutine, rise, share, group }: GrownCoroutine,
-): Omit<Finding, 'id'> {
+): UnnumberedFinding {
   const name = named(coroutine);
   const { place, own = null, parent, wait } = group;
   // Whose tasks they are first; where they wait may be deep in a library that they call.
@@ -92,7 +98,8 @@ function leakOf(
   const where = [isWithin ? own : null, place].flatMap((frame) =>
     frame === null ? [] : [placeOf(frame, share)],
   );
-  const waits = wait === null ? '' : `, each waiting for ${WAITED[wait] ?? 'something'}`;
+  const waitsFor = mechanismOf('task-leak', wait);
+  const waits = wait === null ? '' : `, each waiting for ${WAITED[waitsFor ?? 'other']}`;
   const at =
     place === null
       ? ''
@@ -101,7 +108,7 @@ function leakOf(
   const finding = leakFinding(view, growth, {
     code: 'TRC114',
     kind: 'task-leak',
-    mechanism: wait,
+    mechanism: waitsFor,
     owned: `most of them of ${name}${waits}${at}${whose}`,
     owner: { name, rise, share },
     remedy:
@@ -112,7 +119,7 @@ function leakOf(
   return { ...finding, where };
 }
 
-const WAITED: Readonly<Record<string, string>> = {
+const WAITED: Readonly<Record<MechanismOf<'task-leak'>, string>> = {
   sleep: 'a sleep to end',
   lock: 'a lock',
   semaphore: 'a semaphore',
@@ -121,7 +128,9 @@ const WAITED: Readonly<Record<string, string>> = {
   barrier: 'a barrier',
   'queue-get': 'a queue to fill',
   'queue-put': 'room in a queue',
+  'stream-read': 'something',
   'stream-write': 'a stream to drain',
+  socket: 'something',
   subprocess: 'a subprocess',
   executor: 'a thread of a pool',
   gather: 'other tasks',
@@ -129,6 +138,7 @@ const WAITED: Readonly<Record<string, string>> = {
   'task-group': 'other tasks',
   task: 'another task',
   future: 'a future',
+  other: 'something',
 };
 
 function placeOf(place: NonNullable<TasksSnapshotGroup['place']>, share: Ratio): Place {

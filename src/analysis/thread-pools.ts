@@ -7,7 +7,16 @@ import {
   type ThreadPoolLook,
   toThreadPoolLook,
 } from '../core/thread-pool-look.ts';
-import type { Evidence, Finding, Frame, Place, RecordingView, Seconds } from '../core/types.ts';
+import type {
+  Evidence,
+  Finding,
+  Frame,
+  Place,
+  RecordingView,
+  Seconds,
+  UnnumberedFinding,
+} from '../core/types.ts';
+import { formatSeconds } from '../core/units.ts';
 import { position } from './wait-places.ts';
 
 /**
@@ -28,7 +37,7 @@ interface Look extends ThreadPoolLook {
 }
 
 /** Pools whose connections are lost: the part of TRC105. */
-export function* lostOfThreads(view: RecordingView): Iterable<Omit<Finding, 'id'>> {
+export function* lostOfThreads(view: RecordingView): Iterable<UnnumberedFinding> {
   for (const { looks, last, waiting } of standing(view)) {
     if (looks.some(({ holders, unread }) => holders.length > 0 || unread > 0)) continue;
     yield {
@@ -38,7 +47,7 @@ export function* lostOfThreads(view: RecordingView): Iterable<Omit<Finding, 'id'
       severity: 'critical',
       confidence: 'likely',
       pid: last.pid,
-      summary: `${waiting.length} threads wait for a connection of ${text(last.pool.type)} and no thread has one: all are taken, and nobody is left to give one back, for ${lasted(last, waiting)} s`,
+      summary: `${waiting.length} threads wait for a connection of ${text(last.pool.type)} and no thread has one: all are taken, and nobody is left to give one back, for ${lasted(last, waiting)}`,
       where: waitPlaces(last, waiting),
       evidence: [
         waitEvidence(looks, waiting),
@@ -57,7 +66,7 @@ export function* lostOfThreads(view: RecordingView): Iterable<Omit<Finding, 'id'
 }
 
 /** Pools whose connections the same threads keep: the part of TRC106. */
-export function* keptByThreads(view: RecordingView): Iterable<Omit<Finding, 'id'>> {
+export function* keptByThreads(view: RecordingView): Iterable<UnnumberedFinding> {
   for (const { looks, last, waiting } of standing(view)) {
     const keepers = last.holders.filter(
       (holder) =>
@@ -78,7 +87,7 @@ export function* keptByThreads(view: RecordingView): Iterable<Omit<Finding, 'id'
       severity: 'warning',
       confidence: 'likely',
       pid: last.pid,
-      summary: `${waiting.length} threads wait for a connection of ${text(last.pool.type)} for ${lasted(last, waiting)} s; ${keepers.length === 1 ? `${text(first.name)} keeps one` : `${keepers.length} threads keep theirs`}${where}`,
+      summary: `${waiting.length} threads wait for a connection of ${text(last.pool.type)} for ${lasted(last, waiting)}; ${keepers.length === 1 ? `${text(first.name)} keeps one` : `${keepers.length} threads keep theirs`}${where}`,
       where: [
         ...(first.frame === null ? [] : [{ ...placeAt(first.frame, 1), thread: first.name }]),
         ...waitPlaces(last, waiting),
@@ -87,7 +96,7 @@ export function* keptByThreads(view: RecordingView): Iterable<Omit<Finding, 'id'
         waitEvidence(looks, waiting),
         ...keepers.slice(0, TOLD).map(({ name, what, wait, frame, since }): Evidence => ({
           kind: 'holds',
-          summary: `${text(name)} has ${text(what)}${frame === null ? '' : ` in ${place(frame)}`} and has not moved for ${(last.at - since).toFixed(0)} s (${text(wait)})`,
+          summary: `${text(name)} has ${text(what)}${frame === null ? '' : ` in ${place(frame)}`} and has not moved for ${formatSeconds(last.at - since)} (${text(wait)})`,
           data: { holder: text(name), pool: last.pool.id },
         })),
       ],
@@ -161,7 +170,7 @@ function measureOf(
 }
 
 function lasted(last: Look, waiting: ThreadPoolLook['waiters']): string {
-  return (last.at - Math.max(...waiting.map(({ since }) => since))).toFixed(0);
+  return formatSeconds(last.at - Math.max(...waiting.map(({ since }) => since)));
 }
 
 const text = (of: string): string => printable(of, TEXT_LIMIT);

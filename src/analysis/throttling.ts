@@ -1,5 +1,6 @@
 import { CGROUP_ATTR, CGROUP_METRIC } from '../core/semconv-cgroup.ts';
 import type { Evidence, RecordingView, Seconds, Series } from '../core/types.ts';
+import { formatNumber, formatSeconds } from '../core/units.ts';
 import { textAttribute } from './attributes.ts';
 
 /** How the CPU quota of a control group stopped its processes, from the counters that are read once a second. */
@@ -105,7 +106,7 @@ function limitText(limit: number | null): string {
 
 /** `0.2 cores`. */
 export function cores(limit: number): string {
-  return `${Number(limit.toFixed(2))} ${limit === 1 ? 'core' : 'cores'}`;
+  return `${formatNumber(limit)} ${limit === 1 ? 'core' : 'cores'}`;
 }
 
 /** What withheld the cores that a thread waited for. */
@@ -137,7 +138,7 @@ function throttlingEvidence(around: ThrottlingAround, count: number): Evidence {
     kind: 'cgroup',
     summary:
       `in the seconds around ${which} its cgroup had used up its quota in ${throttledPeriods} of ${periods} periods ` +
-      `and was stopped for ${throttled.toFixed(2)} s, summed over cores; ${limitText(limit)}`,
+      `and was stopped for ${formatSeconds(throttled)}, summed over cores; ${limitText(limit)}`,
     data: {
       throttled_periods: throttledPeriods,
       periods,

@@ -1,3 +1,4 @@
+import type { MechanismOf } from '../core/types.ts';
 import { percentText } from '../core/text.ts';
 import { type EngineProcess, frameText, type GpuState, nameOf } from './engine-state.ts';
 
@@ -13,7 +14,7 @@ const GPU_IDLE = 0.05;
 const GPU_COMPUTES = 0.5;
 
 export interface Cause {
-  readonly mechanism: string;
+  readonly mechanism: MechanismOf<'wedge'>;
   readonly sentence: string;
   readonly remedy: string;
   /** It may as well be computing. */

@@ -1,5 +1,6 @@
 import { type EngineProcess, frameText, nameOf } from './engine-state.ts';
 import { SPINNING_CPU } from './wedge-cause.ts';
+import { formatNumber } from '../core/units.ts';
 
 /** Which of an engine's processes is not where its fellows are. */
 
@@ -7,7 +8,7 @@ export interface Suspect {
   readonly process: EngineProcess;
   readonly why: string;
   /** What is wrong with it, where that says more than how the engine looks as a whole. */
-  readonly mechanism: string | null;
+  readonly mechanism: 'deadlock' | null;
 }
 
 /** The process that is not where its fellows are. */
@@ -71,7 +72,7 @@ function oddSleeper(ranks: readonly EngineProcess[]): Suspect | null {
   if (high < POLLS_AT_LEAST || low > high * SLEEPS_LESS) return null;
   return {
     process: least,
-    why: `${nameOf(least)} does not wake up any more (${low.toFixed(1)} times a second, the other ranks ${high.toFixed(0)} and more)`,
+    why: `${nameOf(least)} does not wake up any more (${formatNumber(low)} times a second, the other ranks ${formatNumber(high)} and more)`,
     mechanism: null,
   };
 }

@@ -1,14 +1,14 @@
-import { SERVER_METRIC } from '../core/semconv-server.ts';
 import { percentText } from '../core/text.ts';
 import type {
   Confidence,
   Detector,
   Evidence,
-  Finding,
   Place,
   RecordingView,
   Seconds,
+  UnnumberedFinding,
 } from '../core/types.ts';
+import { formatNumber, formatSeconds } from '../core/units.ts';
 import {
   type EngineProcess,
   engineProcesses,
@@ -41,9 +41,7 @@ const COMPUTING_CONFIRMED_AFTER: Seconds = 300;
 
 export const wedge: Detector = {
   code: CODE,
-  name: 'wedge',
   of: 'run',
-  needs: [SERVER_METRIC.running.name],
   *detect(view) {
     for (const stall of [...stallsOf(view), ...idleStall(view)]) {
       const finding = judge(stall, view);
@@ -58,7 +56,7 @@ function idleStall(view: RecordingView): readonly Stall[] {
   return stopped.length > 0 ? stopped : probeStall(view);
 }
 
-function judge(stall: Stall, view: RecordingView): Omit<Finding, 'id'> | null {
+function judge(stall: Stall, view: RecordingView): UnnumberedFinding | null {
   const { lasted } = stall;
   const patience = LONGEST_GAPS * stall.longestGap;
   if (lasted < Math.max(LIKELY_AFTER, patience)) return null;
@@ -77,12 +75,12 @@ function judge(stall: Stall, view: RecordingView): Omit<Finding, 'id'> | null {
     severity: 'critical',
     confidence: confidenceOf(lasted, { cause, patience }),
     pid: suspect?.process.target.pid ?? null,
-    summary: `the server is wedged: ${runningText(stall)} and no progress for ${lasted.toFixed(0)} s; ${how}`,
+    summary: `the server is wedged: ${runningText(stall)} and no progress for ${formatSeconds(lasted)}; ${how}`,
     where: at,
     evidence: [
       {
         kind: 'no-progress',
-        summary: `${stall.seen} for ${lasted.toFixed(0)} s, with ${runningText(stall)}${stall.waiting === null ? '' : ` and ${stall.waiting} waiting`}; before, the longest pause was ${stall.longestGap.toFixed(1)} s`,
+        summary: `${stall.seen} for ${formatSeconds(lasted)}, with ${runningText(stall)}${stall.waiting === null ? '' : ` and ${stall.waiting} waiting`}; before, the longest pause was ${formatSeconds(stall.longestGap)}`,
         data: { ...stall },
       },
       ...processEvidence(processes),
@@ -136,9 +134,7 @@ function processEvidence(processes: readonly EngineProcess[]): readonly Evidence
     const parts = [
       one.stopped ? 'stopped' : '',
       one.cpu === null ? 'CPU not read' : `${percentText(one.cpu)} of a core`,
-      one.sleeps === null
-        ? ''
-        : `went to sleep ${one.sleeps.toFixed(one.sleeps < 10 ? 1 : 0)} times a second`,
+      one.sleeps === null ? '' : `went to sleep ${formatNumber(one.sleeps)} times a second`,
       one.wait === null ? '' : (WAITS[one.wait] ?? ''),
       one.frames === null
         ? 'its stack was not read'

@@ -191,6 +191,11 @@ export const VERBS: readonly Verb[] = [
     command: async () => (await import('./recordings/hypotheses.ts')).hypothesesCommand,
   },
   {
+    name: 'explain',
+    usage: async () => (await import('./explain/options.ts')).explainUsage,
+    command: async () => (await import('./explain/explain.ts')).explainCommand,
+  },
+  {
     name: 'profile',
     usage: async () => (await import('./profile/options.ts')).profileUsage,
     command: async () => (await import('./profile/profile.ts')).profileCommand,

@@ -1,5 +1,6 @@
 import { readFile } from 'node:fs/promises';
 import { dirname, isAbsolute, join, normalize, resolve } from 'node:path';
+import { readDuration } from '../core/duration.ts';
 import { type TraceError, usageError } from '../core/errors.ts';
 import { printable } from '../core/text.ts';
 import type { Seconds } from '../core/types.ts';
@@ -53,7 +54,6 @@ interface Setting {
   readonly wanted: string;
 }
 
-const UNIT_SECONDS: Readonly<Record<string, Seconds>> = { ms: 1e-3, s: 1, m: 60, h: 3600 };
 /** A configuration is a few lines; anything larger is the wrong file. */
 const FILE_LIMIT = 64 * 1024;
 /** Files of notes; a person keeps two or three. */
@@ -72,8 +72,8 @@ const SETTINGS: readonly Setting[] = [
     key: 'lag_threshold',
     variable: 'TRACEWRIGHT_LAG_THRESHOLD',
     wanted: 'a time such as "50ms" or 0.05 (seconds)',
-    read(value) {
-      const seconds = toSeconds(value);
+    read(value, origin) {
+      const seconds = toSeconds(value, nameOf(this, origin));
       return seconds === null ? null : { lagThreshold: seconds };
     },
   },
@@ -81,9 +81,9 @@ const SETTINGS: readonly Setting[] = [
     key: 'duration',
     variable: 'TRACEWRIGHT_DURATION',
     wanted: 'a time such as "30s" or 30 (seconds), or null for until Ctrl-C',
-    read(value) {
+    read(value, origin) {
       if (value === null) return { duration: null };
-      const seconds = toSeconds(value);
+      const seconds = toSeconds(value, nameOf(this, origin));
       return seconds === null ? null : { duration: seconds };
     },
   },
@@ -250,15 +250,21 @@ function readSetting(setting: Setting, value: unknown, origin: Origin): Config {
 }
 
 function unusable(setting: Setting, value: unknown, origin: Origin): TraceError {
-  const name =
-    origin.file === null ? setting.variable : `${printable(origin.file)}: ${setting.key}`;
-  return usageError(`${name} is ${printable(JSON.stringify(value), 60)}, not ${setting.wanted}`);
+  const said = printable(JSON.stringify(value), 60);
+  return usageError(`${nameOf(setting, origin)} is ${said}, not ${setting.wanted}`);
 }
 
-/** A positive number of seconds, or a text with a unit; null for anything else. */
-function toSeconds(value: unknown): Seconds | null {
-  if (typeof value === 'number') return Number.isFinite(value) && value > 0 ? value : null;
-  const match = typeof value === 'string' ? /^(\d+(?:\.\d+)?)(ms|s|m|h)$/.exec(value) : null;
-  const seconds = Number(match?.[1]) * (UNIT_SECONDS[match?.[2] ?? ''] ?? Number.NaN);
-  return seconds > 0 ? seconds : null;
+/** A setting by where it was made: the variable, or the file and the key. */
+function nameOf({ key, variable }: Pick<Setting, 'key' | 'variable'>, origin: Origin): string {
+  return origin.file === null ? (variable ?? key) : `${printable(origin.file)}: ${key}`;
+}
+
+/**
+ * A positive number of seconds, or a text with a unit; null for anything else. Throws for a text
+ * that is none.
+ */
+function toSeconds(value: unknown, name: string): Seconds | null {
+  // A bare number is seconds in the file and milliseconds at --lag-threshold: a text says which.
+  const seconds = typeof value === 'string' ? readDuration(value, name, null) : value;
+  return typeof seconds === 'number' && Number.isFinite(seconds) && seconds > 0 ? seconds : null;
 }

@@ -1,3 +1,4 @@
+import { UNIT_SECONDS } from './duration.ts';
 import { printable } from './text.ts';
 
 /** `name operator value`, as `--fail-on` and `--trigger` take it: the grammar and the units, not which names there are. */
@@ -49,7 +50,7 @@ export function readComparison(expression: string, fail: Fail): ComparisonText {
 
 /** What a unit stands for in base units. */
 const UNITS: Readonly<Record<Dimension, Readonly<Record<string, number>>>> = {
-  s: { us: 1e-6, µs: 1e-6, ms: 1e-3, s: 1 },
+  s: UNIT_SECONDS,
   ratio: { '%': 0.01, '': 1 },
   count: { '': 1 },
   '1/s': { '': 1, '/s': 1, 'req/s': 1, 'requests/s': 1, 'tok/s': 1, 'tokens/s': 1 },
@@ -67,7 +68,7 @@ const UNITS: Readonly<Record<Dimension, Readonly<Record<string, number>>>> = {
   },
 };
 const EXPECTED: Readonly<Record<Dimension, string>> = {
-  s: 'a time, so ms or s must follow the number',
+  s: 'a time, so us, ms, s, min, h or d must follow the number',
   ratio: 'a share, given as a percentage or a number from 0 to 1',
   count: 'a count, without a unit',
   '1/s': 'a rate: req/s, tok/s or nothing follows the number',

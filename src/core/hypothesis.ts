@@ -13,13 +13,51 @@ export interface Clue {
 /** `supported` and `refuted` are for what a test of it said (a verdict of `trace repro`); evidence alone leaves it open. */
 export type HypothesisStatus = 'open' | 'supported' | 'refuted';
 
+/** Every explanation that there is, by family: growth, loops, what is stuck, requests, devices. */
+export const HYPOTHESIS_MECHANISMS = [
+  'leak',
+  'warm-up',
+  'load-rises',
+  'gc-sawtooth',
+  'allocator',
+  'blocking-call',
+  'computation',
+  'lock',
+  'garbage-collection',
+  'starved',
+  'loop-without-wait',
+  'busy',
+  'lock-order',
+  'self-lock',
+  'pool-exhaustion',
+  'lost-wakeup',
+  'dependency',
+  'slow-not-stuck',
+  'saturation',
+  'client',
+  'blocked-loop',
+  'race',
+  'crash',
+  'ageing',
+  'host-bound',
+  'throttled',
+  'little-work',
+  'memory-limit',
+] as const;
+
+export type HypothesisMechanism = (typeof HYPOTHESIS_MECHANISMS)[number];
+
+/** Null for one that this version does not know: a file of a newer one, or no mechanism at all. */
+export function hypothesisMechanism(text: unknown): HypothesisMechanism | null {
+  return HYPOTHESIS_MECHANISMS.find((one) => one === text) ?? null;
+}
+
 export interface Hypothesis {
   /** `H1`, `H2`, … by rank within one recording. */
   readonly id: string;
   /** 1 is the likeliest. */
   readonly rank: number;
-  /** `leak`, `warm-up`, `blocking-call`, `race`, … */
-  readonly mechanism: string;
+  readonly mechanism: HypothesisMechanism;
   /** One sentence that can be wrong. */
   readonly claim: string;
   readonly predicts: { readonly confirming: string; readonly refuting: string };

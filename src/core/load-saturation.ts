@@ -21,6 +21,12 @@ const WINDOWS = 30;
 const BACKLOG_DEVIATIONS = 3;
 /** And by at least this share of what came in then. */
 const BACKLOG_SHARE: Ratio = 0.05;
+/**
+ * A full server works off what is under way when sending ends at its own rate, which is below the
+ * rate asked; or at up to twice that, where it serves all at once and each has had a part of its
+ * time. One that is faster stood still for a moment and can do more than was asked.
+ */
+const CAUGHT_UP: Ratio = 2;
 /** A level is as good as the best when it has this much of its rate. */
 const AS_GOOD: Ratio = 0.95;
 
@@ -126,8 +132,20 @@ function isBacklog({ seconds, scheduled, before, after }: SecondHalf, stage: Sta
   return (
     histogramQuantile(stage.latency.e2e, 0.9) < seconds &&
     grown > BACKLOG_DEVIATIONS * Math.sqrt(Math.max(1, after + before)) &&
-    grown > BACKLOG_SHARE * scheduled
+    grown > BACKLOG_SHARE * scheduled &&
+    !caughtUp(stage, scheduled / seconds)
   );
+}
+
+/** Whether what was under way ended faster, once the first of it did, than a full server can. */
+function caughtUp(stage: StageResult, sent: number): boolean {
+  const { width, ended } = stage.course;
+  const drain = ended.slice(Math.floor((stage.sendingEnded - stage.from) / width));
+  const first = drain.findIndex((count) => count > 0);
+  if (first < 0) return false;
+  // Requests that fail end fast; when each did is not known.
+  const answered = sum(drain) - stage.requests.failed;
+  return answered / ((drain.length - first) * width) > CAUGHT_UP * sent;
 }
 
 function kneeOf(

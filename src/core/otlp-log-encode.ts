@@ -63,7 +63,7 @@ function partsOf(source: LogSource): LogParts {
       return {
         at: source.at,
         name: EVENT.finding,
-        body: source.finding,
+        body: storedFinding(source.finding),
         severity: source.finding.severity === 'note' ? 'info' : 'warn',
       };
   }
@@ -96,4 +96,9 @@ export function encodeLogs(sources: readonly LogSource[], context: EncodeContext
       },
     ],
   };
+}
+
+/** As the JSON document has it: facts are for explanations, which are made when findings are. */
+function storedFinding(finding: Finding): Readonly<Record<string, unknown>> {
+  return Object.fromEntries(Object.entries(finding).filter(([key]) => key !== 'facts'));
 }

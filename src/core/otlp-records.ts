@@ -1,8 +1,8 @@
+import { FINDING_KINDS, type FindingKind, mechanismOf } from './catalogue/catalogue.ts';
 import type {
   CollectorInfo,
   Evidence,
   Finding,
-  FindingKind,
   Frame,
   Gap,
   Place,
@@ -139,7 +139,11 @@ function toFrames(value: unknown): readonly Frame[] {
   return asArray(value).flatMap((frame) => asFrame(frame) ?? []);
 }
 
-/** A finding body; undefined when it lacks what a finding rests on: code, kind, severity and some evidence. */
+/**
+ * A finding body; undefined when it lacks what a finding rests on: code, kind, severity and some
+ * evidence. Of a newer version, a kind is kept and shown as text, never acted on; a mechanism that
+ * this version does not know becomes null. All else of such a finding stays.
+ */
 export function toFinding(body: unknown): Finding | undefined {
   const finding = asObject(body);
   if (finding === undefined) return undefined;
@@ -148,12 +152,13 @@ export function toFinding(body: unknown): Finding | undefined {
   const [first, ...rest] = objects(finding['evidence']).map(toEvidence);
   const [id, code, kind] = ['id', 'code', 'kind'].map((key) => asString(finding[key]));
   if (!id || !code || !kind || !severity || !confidence || !first) return undefined;
-  return {
+  const known = FINDING_KINDS.find((one) => one === kind);
+  const mechanism = stringOrNull(finding['mechanism']);
+  const decoded = {
     id,
     code,
-    // A kind of a newer version passes through: it is shown as text, never acted on.
     kind: kind as FindingKind,
-    mechanism: stringOrNull(finding['mechanism']),
+    mechanism: known === undefined ? null : mechanismOf(known, mechanism),
     severity,
     confidence,
     pid: asInteger(finding['pid']),
@@ -162,7 +167,7 @@ export function toFinding(body: unknown): Finding | undefined {
       : {}),
     summary: asString(finding['summary']),
     where: objects(finding['where']).map(toPlace),
-    evidence: [first, ...rest],
+    evidence: [first, ...rest] as const,
     measure: Object.fromEntries(
       Object.entries(asObject(finding['measure']) ?? {}).filter(
         (entry): entry is [string, number] => typeof entry[1] === 'number',
@@ -171,6 +176,7 @@ export function toFinding(body: unknown): Finding | undefined {
     remedy: stringOrNull(finding['remedy']),
     ...toBecause(finding['because']),
   };
+  return decoded as Finding;
 }
 
 function toBecause(body: unknown): Pick<Finding, 'because'> {

@@ -1,6 +1,12 @@
+import type { FindingKind, MechanismOf } from './catalogue/catalogue.ts';
+import type { LoadErrorClass } from './load-types.ts';
+
+export type { FindingKind, MechanismOf } from './catalogue/catalogue.ts';
+
 /**
  * The vocabulary every other module speaks: what is watched, what is seen, what is said about it.
- * Base units throughout (seconds, bytes, ratios 0 to 1); people's units exist only in `src/report`.
+ * Base units throughout (seconds, bytes, ratios 0 to 1); people's units exist only in
+ * `src/core/units.ts`.
  */
 
 /** A duration or a point in time, in seconds. Points in time are Unix time unless a name says `mono`. */
@@ -26,12 +32,7 @@ export interface EndpointTarget {
   readonly kind: 'endpoint';
   readonly url: string;
 }
-/** A tree of source files. */
-export interface SourceTarget {
-  readonly kind: 'source';
-  readonly path: string;
-}
-export type Target = ProcessTarget | EndpointTarget | SourceTarget;
+export type Target = ProcessTarget | EndpointTarget;
 
 /** What a number means: its OpenTelemetry name, UCUM unit and instrument. */
 export interface Metric {
@@ -152,6 +153,8 @@ export type Availability =
 export interface ObserveContext {
   readonly signal: AbortSignal;
   readonly clock: Clock;
+  /** When the run began; what is not seen from then on is a gap. Absent: from the first look on. */
+  readonly since?: Seconds;
 }
 
 /** Wall and monotonic time, injectable so that tests need no sleeping. */
@@ -199,47 +202,18 @@ export interface Evidence {
   readonly data?: Readonly<Record<string, unknown>>;
 }
 
-export type FindingKind =
-  | 'loop-blocked'
-  | 'cpu-spin'
-  | 'cpu-throttled'
-  | 'memory-limit'
-  | 'memory-leak'
-  | 'fd-leak'
-  | 'socket-leak'
-  | 'task-leak'
-  | 'thread-leak'
-  | 'deadlock'
-  | 'lock-contention'
-  | 'race'
-  | 'crosstalk'
-  | 'lost-update'
-  | 'latency-drift'
-  | 'process-exit'
-  | 'wedge'
-  | 'saturation'
-  | 'client-saturated'
-  | 'request-errors'
-  | 'slow-requests'
-  | 'gpu-memory-leak'
-  | 'gpu-idle'
-  | 'gpu-throttled'
-  | 'gpu-fault'
-  | 'growth-inconclusive';
-
-/** What a detector says, with what it rests on. */
-export interface Finding {
+/** What every finding has, whatever its kind. */
+interface FindingBase {
   /** `F1`, `F2`, … by rank within one report. */
   readonly id: string;
   /** `TRC101`, … */
   readonly code: string;
-  readonly kind: FindingKind;
-  readonly mechanism: string | null;
   readonly severity: Severity;
   readonly confidence: Confidence;
   readonly pid: number | null;
   /** All processes it was found in, where these are several; `pid`, the one its numbers are of, is among them. */
   readonly pids?: readonly number[];
+  /** For people, and made of what else is here: nothing is ever read out of it. */
   readonly summary: string;
   readonly where: readonly Place[];
   readonly evidence: readonly [Evidence, ...Evidence[]];
@@ -249,6 +223,42 @@ export interface Finding {
   /** The finding that it came of, and how; absent where it stands by itself. */
   readonly because?: { readonly finding: string; readonly why: string };
 }
+
+/**
+ * What explanations need of a finding beyond its mechanism and its numbers. Not in a recording:
+ * findings are made anew when one is read.
+ */
+interface FactsByKind {
+  readonly 'request-errors': {
+    /** How many failed in each way. */
+    readonly classes: Readonly<Partial<Record<LoadErrorClass, number>>>;
+    /** Exact HTTP statuses of those that had one. */
+    readonly statuses: readonly number[];
+  };
+  readonly 'growth-inconclusive': {
+    /** Objects of the runtime were looked at, and do not grow with memory. */
+    readonly areObjectsLevel: boolean;
+  };
+}
+
+type Findings = {
+  readonly [Kind in FindingKind]: FindingBase & {
+    readonly kind: Kind;
+    readonly mechanism: MechanismOf<Kind> | null;
+  } & (Kind extends keyof FactsByKind ? { readonly facts?: FactsByKind[Kind] } : unknown);
+};
+type Unnumbered<One> = One extends FindingBase ? Omit<One, 'id'> : never;
+
+/** What a detector says, with what it rests on. */
+export type Finding = Findings[FindingKind];
+/** A finding that has no place among the others yet. */
+export type UnnumberedFinding = Unnumbered<Finding>;
+/** One of that kind. */
+export type FindingOf<Kind extends FindingKind> = Extract<Finding, { readonly kind: Kind }>;
+export type UnnumberedOf<Kind extends FindingKind> = Extract<
+  UnnumberedFinding,
+  { readonly kind: Kind }
+>;
 
 /** A time series: `at[i]` (sorted) is when `value[i]` was read. */
 export interface Series {
@@ -337,12 +347,10 @@ export interface RecordingView {
   events(name: string): readonly Event[];
 }
 
-/** Recording in, findings out; pure. `needs` names the metrics and span names without which it cannot say anything. */
+/** Recording in, findings out; pure. */
 export interface Detector {
   readonly code: string;
-  readonly name: string;
   /** `run`: it looks at a run as a whole; otherwise at one process at a time. */
   readonly of?: 'run';
-  readonly needs: readonly string[];
-  detect(recording: RecordingView): Iterable<Omit<Finding, 'id'>>;
+  detect(recording: RecordingView): Iterable<UnnumberedFinding>;
 }

@@ -12,6 +12,7 @@ import { grpcOutcome } from './grpc-status.ts';
 import { refusalByStatus } from './http-status.ts';
 import { otherProtocol, troubleOf } from './trouble.ts';
 import { ANSWER_LIMIT, type Outcome, type Transport } from './transport.ts';
+import { formatSeconds } from '../core/units.ts';
 
 /**
  * Unary OTLP/gRPC over node:http2 (github.com/grpc/grpc/blob/master/doc/PROTOCOL-HTTP2.md): one connection, one call at a time.
@@ -102,7 +103,10 @@ class Grpc implements Transport {
         stream.close(constants.NGHTTP2_CANCEL);
       };
       const onAbort = () => giveUp('out of time');
-      const timer = setTimeout(() => giveUp(`no answer in ${timeout} s`), timeout * 1e3);
+      const timer = setTimeout(
+        () => giveUp(`no answer in ${formatSeconds(timeout)}`),
+        timeout * 1e3,
+      );
       deadline.addEventListener('abort', onAbort, { once: true });
       if (deadline.aborted) onAbort();
       stream.on('close', () => {

@@ -4,6 +4,7 @@ import { promisify } from 'node:util';
 import { gzip } from 'node:zlib';
 import { asObject, asString } from '../core/otlp-values.ts';
 import { printable } from '../core/text.ts';
+import { formatSeconds } from '../core/units.ts';
 import type { SignalTarget } from './environment.ts';
 import { refusalByStatus, retryAfter } from './http-status.ts';
 import { fieldsOf } from './protobuf-fields.ts';
@@ -69,7 +70,7 @@ function post(exchange: {
     const { timeout } = target;
     const giveUp = (reason: string) => request.destroy(new Error(reason));
     const onAbort = () => giveUp('out of time');
-    const timer = setTimeout(() => giveUp(`no answer in ${timeout} s`), timeout * 1e3);
+    const timer = setTimeout(() => giveUp(`no answer in ${formatSeconds(timeout)}`), timeout * 1e3);
     deadline.addEventListener('abort', onAbort, { once: true });
     if (deadline.aborted) onAbort();
     request.on('close', () => {

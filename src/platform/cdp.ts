@@ -1,5 +1,6 @@
 import type { WebSocket } from 'ws';
 import type { Bytes, Seconds } from '../core/types.ts';
+import { formatSeconds } from '../core/units.ts';
 
 /**
  * A client for the Chrome DevTools Protocol as far as trace needs it: commands with a deadline, events, a bound on what a message may
@@ -128,7 +129,9 @@ export class CdpConnection {
     return new Promise((resolve, reject) => {
       const timer = setTimeout(() => {
         this.#pending.delete(id);
-        reject(new CdpError('timeout', `${method} was not answered within ${timeout} s`));
+        reject(
+          new CdpError('timeout', `${method} was not answered within ${formatSeconds(timeout)}`),
+        );
       }, timeout * 1e3);
       this.#pending.set(id, { resolve, reject, timer });
       this.#socket.send(JSON.stringify({ id, method, params: parameters }));

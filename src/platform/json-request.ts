@@ -1,6 +1,7 @@
 import { type IncomingMessage, request as httpRequest } from 'node:http';
 import { request as httpsRequest } from 'node:https';
 import type { Bytes, Seconds } from '../core/types.ts';
+import { formatBytes, formatSeconds } from '../core/units.ts';
 
 /** One question to an HTTP API that answers with JSON. */
 
@@ -37,7 +38,10 @@ export function askForJson({ url, headers, body, limit, size }: JsonQuestion): P
       request.destroy();
     };
     const fail = (why: string): void => end({ ended: 'unanswered', why });
-    const timer = setTimeout(() => fail(`it did not answer within ${limit} s`), limit * 1e3);
+    const timer = setTimeout(
+      () => fail(`it did not answer within ${formatSeconds(limit)}`),
+      limit * 1e3,
+    );
     request.on('error', (error: NodeJS.ErrnoException) => fail(error.code ?? error.message));
     request.on('response', (response) => {
       const parts: Buffer[] = [];
@@ -45,7 +49,7 @@ export function askForJson({ url, headers, body, limit, size }: JsonQuestion): P
       response.on('data', (part: Buffer) => {
         length += part.length;
         parts.push(part);
-        if (length > size) fail(`its answer is larger than ${size / 2 ** 20} MiB`);
+        if (length > size) fail(`its answer is larger than ${formatBytes(size)}`);
       });
       response.on('error', () => fail('the connection broke within its answer'));
       response.on('aborted', () => fail('the connection broke within its answer'));

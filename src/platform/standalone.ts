@@ -37,6 +37,12 @@ export function packageManifest(): unknown {
   return createRequire(import.meta.url)('tracewright/package.json');
 }
 
+/** The text of a page of the documentation, by its path below `docs/`. */
+export function documentationPage(path: string): string {
+  if (isSea()) return getAsset(`/docs/${path}`, 'utf8');
+  return readFileSync(createRequire(import.meta.url).resolve(`#docs/${path}`), 'utf8');
+}
+
 /**
  * The text of a file that is shipped as it is, by its path below `repro/`: a template of a reproduction. From the package by its `imports`, so
  * it works from the sources and from dist.

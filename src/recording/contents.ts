@@ -9,6 +9,7 @@ import type {
   Series,
 } from '../core/types.ts';
 import { ATTR, METRIC } from '../core/semconv.ts';
+import { formatSeconds } from '../core/units.ts';
 import { HistogramStore } from './histogram-store.ts';
 import { type RecordLimits, RecordStore } from './record-store.ts';
 import { SeriesStore } from './series-store.ts';
@@ -161,7 +162,7 @@ export class RecordingContents {
     return window === null
       ? []
       : [
-          `a long run: of readings one in ${window} s is kept, with the lowest and highest in between`,
+          `a long run: of readings one in ${formatSeconds(window)} is kept, with the lowest and highest in between`,
         ];
   }
 

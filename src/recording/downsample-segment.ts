@@ -9,6 +9,7 @@ import { encodeLogs, type LogSource } from '../core/otlp-log-encode.ts';
 import type { OtlpPayload } from '../core/otlp-types.ts';
 import { ATTR, EVENT } from '../core/semconv.ts';
 import type { Finding, Histogram, Metric, Sample, Seconds, Span } from '../core/types.ts';
+import { formatSeconds } from '../core/units.ts';
 import { RecordingContents } from './contents.ts';
 import { FILE_MODE, giveTo, type Owner } from './directory.ts';
 import { LINE_POINTS, toLine } from './line.ts';
@@ -92,7 +93,7 @@ async function thinLines(
       at,
       name: EVENT.downsampled,
       severity: 'info',
-      body: `one reading in ${contents.window ?? window} s is kept, with the lowest and highest in between`,
+      body: `one reading in ${formatSeconds(contents.window ?? window)} is kept, with the lowest and highest in between`,
       attributes: {
         [ATTR.downsampledWindow]: contents.window ?? window,
         [ATTR.downsampledThrough]: through,

@@ -1,6 +1,6 @@
 import { coveredTime } from '../core/stretches.ts';
 import type { CollectorInfo, Gap, Seconds } from '../core/types.ts';
-import { formatCount, formatRatio, formatSeconds } from './format.ts';
+import { formatCount, formatRatio, formatSeconds } from '../core/units.ts';
 import { outside } from './layout.ts';
 import type { Page } from './page.ts';
 import type { Report } from './report.ts';

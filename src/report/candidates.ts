@@ -1,5 +1,5 @@
 import type { Ratio, Seconds } from '../core/types.ts';
-import { formatRatio, formatSeconds } from './format.ts';
+import { formatRatio, formatSeconds } from '../core/units.ts';
 import { clipEnd, displayWidth, outside, pad } from './layout.ts';
 import { Page } from './page.ts';
 import type { Surface } from './style.ts';

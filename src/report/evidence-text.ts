@@ -1,5 +1,5 @@
 import type { Evidence, Seconds } from '../core/types.ts';
-import { formatInterval, formatSeconds } from './format.ts';
+import { formatInterval, formatOffset, formatSeconds } from '../core/units.ts';
 import { clipEnd, clipStart, displayWidth, outside } from './layout.ts';
 
 /** Frames shown of a stack; the innermost ones say what was running, the JSON document has the rest. */
@@ -37,7 +37,7 @@ function turnLine(turn: Fields, startedAt: Seconds): string[] {
   const onCpu = number(turn, 'on_cpu_s');
   const waited = number(turn, 'run_queue_wait_s');
   return [
-    `  ${(at - startedAt).toFixed(2)} s after the start: ${formatInterval(low, high)}` +
+    `  ${formatOffset(at - startedAt)} after the start: ${formatInterval(low, high)}` +
       (onCpu === null ? '' : `, on a core ${formatSeconds(onCpu)}`) +
       (waited === null || waited < low / 10 ? '' : `, waiting for one ${formatSeconds(waited)}`) +
       callText(text(turn, 'syscall')) +

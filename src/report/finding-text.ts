@@ -1,6 +1,6 @@
 import type { Finding, Place } from '../core/types.ts';
 import { evidenceLines } from './evidence-text.ts';
-import { formatInterval, formatMeasure, formatRatio, measureName } from './format.ts';
+import { formatInterval, formatMeasure, formatRatio, measureName } from '../core/units.ts';
 import { clipEnd, clipStart, displayWidth, outside } from './layout.ts';
 import type { Page } from './page.ts';
 import type { Report } from './report.ts';

@@ -1,6 +1,6 @@
 import type { Dimension } from '../core/comparison.ts';
 import type { Bytes, Seconds } from '../core/types.ts';
-import { formatBytes, formatCount, formatRatio, formatSeconds, formatTime } from './format.ts';
+import { formatBytes, formatCount, formatRatio, formatSeconds, formatTime } from '../core/units.ts';
 import { quoteForShell } from '../core/text.ts';
 import { outside } from './layout.ts';
 import type { Page } from './page.ts';

@@ -1,8 +1,8 @@
-import { THROTTLE_WORDS } from '../core/gpu-reasons.ts';
+import { THROTTLE_WORDS, throttleReason } from '../core/gpu-reasons.ts';
 import { METRIC } from '../core/semconv.ts';
 import { GPU_ATTR } from '../core/semconv-gpu.ts';
 import type { Metric } from '../core/types.ts';
-import { formatBytes, formatRatio } from './format.ts';
+import { formatBytes, formatRatio } from '../core/units.ts';
 import { outside } from './layout.ts';
 import type { SeriesSummary } from './metric-summary.ts';
 import type { NumberLine } from './numbers.ts';
@@ -93,7 +93,8 @@ function throttleText(device: Device): string {
     .toSorted((a, b) => b.p50 - a.p50)
     .map(({ attributes, p50 }) => {
       const reason = String(attributes[GPU_ATTR.reason]);
-      const words = THROTTLE_WORDS[reason] ?? outside(reason, 40);
+      const known = throttleReason(reason);
+      const words = known === null ? outside(reason, 40) : THROTTLE_WORDS[known];
       return `${p50 >= MOST_OF_THE_TIME ? 'mostly' : 'at times'} by ${words}`;
     });
   return reasons.length === 0 ? '' : `clocks held down ${reasons.join(', ')}`;

@@ -1,7 +1,7 @@
 import type { ContainerChange, HeapGrowth, TypeChange } from '../core/heap-growth.ts';
 import type { HeapContainer, HeapLook, HeapPath, OwnerKind } from '../core/heap-look.ts';
 import type { Seconds, TargetInfo } from '../core/types.ts';
-import { formatBytes, formatCount, formatRatio, formatSeconds } from './format.ts';
+import { formatBytes, formatCount, formatRatio, formatSeconds } from '../core/units.ts';
 import { escapeUnsafe, rfc3339 } from './json.ts';
 import { clipEnd, displayWidth, outside, pad } from './layout.ts';
 import { Page } from './page.ts';

@@ -1,6 +1,6 @@
 import { isAbsolute, relative } from 'node:path';
 import type { Bytes, RunEnd, RunStart, Seconds, Severity } from '../core/types.ts';
-import { formatBytes, formatCount, formatSeconds, formatTime } from './format.ts';
+import { formatBytes, formatCount, formatSeconds, formatTime } from '../core/units.ts';
 import { escapeUnsafe, rfc3339 } from './json.ts';
 import { clipEnd, displayWidth, outside, pad } from './layout.ts';
 import { Page } from './page.ts';

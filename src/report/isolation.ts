@@ -1,6 +1,6 @@
 import type { Ratio, Seconds } from '../core/types.ts';
 import type { RateInterval, TrialTally } from '../core/verdict.ts';
-import { formatSeconds } from './format.ts';
+import { formatProbability, formatSeconds } from '../core/units.ts';
 import { outside, pad } from './layout.ts';
 import { Page } from './page.ts';
 import type { Surface } from './style.ts';
@@ -47,7 +47,7 @@ export function renderIsolation(
     const rate = trials === 0 ? '' : shortInterval(interval);
     const apart = invalid === 0 ? '' : `${invalid} invalid`;
     const change = effect === null ? '' : (EFFECTS[effect] ?? '');
-    const doubt = p === null || change === '' ? '' : ` (p ${shortP(p)})`;
+    const doubt = p === null || change === '' ? '' : ` (p ${formatProbability(p)})`;
     const cells =
       pad(outside(factor, width - 1), width) +
       pad(outside(value, VALUE_WIDTH - 1), VALUE_WIDTH) +
@@ -66,12 +66,8 @@ export function renderIsolation(
 
 /** `34-100 %`, `< 14 %`. */
 function shortInterval({ low, high }: RateInterval): string {
-  const percent = (ratio: Ratio): string => (ratio * PERCENT).toFixed(0);
+  const percent = (ratio: Ratio): string => String(Math.round(ratio * PERCENT));
   return low === 0 ? `< ${percent(high)} %` : `${percent(low)}-${percent(high)} %`;
-}
-
-function shortP(p: Ratio): string {
-  return p < 0.0001 ? '< 0.0001' : `= ${p.toPrecision(2)}`;
 }
 
 /** What will be run, and how long that takes when each trial takes as long as the first. */

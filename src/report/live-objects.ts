@@ -1,7 +1,7 @@
 import { constructorGrowth, type ListenerCount, type LiveObjects } from '../core/live-objects.ts';
 import { printable } from '../core/text.ts';
 import type { Seconds } from '../core/types.ts';
-import { formatBytes, formatCount, formatSeconds } from './format.ts';
+import { formatBytes, formatCount, formatSeconds } from '../core/units.ts';
 
 /** What `trace heap --live-objects` prints. */
 

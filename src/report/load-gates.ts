@@ -5,7 +5,7 @@ import type {
   ThresholdOutcome,
 } from '../core/load-outcome.ts';
 import type { Ratio } from '../core/types.ts';
-import { formatCount, formatRatio } from './format.ts';
+import { formatCount, formatRatio } from '../core/units.ts';
 import { displayWidth, outside, pad } from './layout.ts';
 import { formatLoadValue, thresholdText } from './load-threshold-text.ts';
 import type { Page } from './page.ts';

@@ -2,7 +2,7 @@ import { clientLimits } from '../core/load-client.ts';
 import { isPartial } from '../core/load-parts.ts';
 import { goodputRatio } from '../core/load-rates.ts';
 import type { HistogramBuckets, Ratio, Seconds } from '../core/types.ts';
-import { formatRatio, formatSeconds } from './format.ts';
+import { formatRatio, formatSeconds } from '../core/units.ts';
 import { rfc3339 } from './json.ts';
 import { outside } from './layout.ts';
 import type { LoadReport } from './load-report.ts';

@@ -4,7 +4,7 @@ import { clientDelays, errorRatio, goodputRatio, ratesOf, sentRate } from '../co
 import type { Saturation, StageSaturation } from '../core/load-saturation.ts';
 import type { LoadErrorClass, LoadResult, StageResult } from '../core/load-types.ts';
 import type { Seconds } from '../core/types.ts';
-import { formatCount, formatRatio, formatSeconds } from './format.ts';
+import { formatCount, formatRatio, formatSeconds } from '../core/units.ts';
 import { outside } from './layout.ts';
 import { reasonText } from './load-verdict.ts';
 import type { NumberLine } from './numbers.ts';

@@ -1,7 +1,7 @@
 import type { ClientLimits } from '../core/load-client.ts';
 import { ratesOf } from '../core/load-rates.ts';
 import type { Saturation } from '../core/load-saturation.ts';
-import { formatCount, formatSeconds } from './format.ts';
+import { formatCount, formatSeconds } from '../core/units.ts';
 import type { LoadReport } from './load-report.ts';
 import { remedyText } from './load-verdict.ts';
 

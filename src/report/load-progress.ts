@@ -1,5 +1,5 @@
 import type { Seconds } from '../core/types.ts';
-import { formatCount, formatSeconds } from './format.ts';
+import { formatCount, formatSeconds } from '../core/units.ts';
 import { outside, toAscii } from './layout.ts';
 import type { Surface } from './style.ts';
 

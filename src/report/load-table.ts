@@ -8,7 +8,7 @@ import {
 } from '../core/load-rates.ts';
 import type { LatencyKey, StageResult } from '../core/load-types.ts';
 import type { Seconds } from '../core/types.ts';
-import { formatCount, formatRatio, formatSeconds } from './format.ts';
+import { formatCount, formatRatio, formatSeconds } from '../core/units.ts';
 import { clipEnd, outside, pad } from './layout.ts';
 import type { Page } from './page.ts';
 

@@ -2,7 +2,7 @@ import { clientLimits } from '../core/load-client.ts';
 import { saturationOf } from '../core/load-saturation.ts';
 import { writeBlindSpots } from './blind-spots.ts';
 import { writeFinding } from './finding-text.ts';
-import { formatSeconds, formatTime } from './format.ts';
+import { formatSeconds, formatTime } from '../core/units.ts';
 import { outside } from './layout.ts';
 import { writeComparison, writeThresholds } from './load-gates.ts';
 import { clientLine, goodputLine, partLines, requestLines, saturationLines } from './load-lines.ts';

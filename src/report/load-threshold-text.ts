@@ -1,5 +1,5 @@
 import type { LoadUnit, ThresholdOutcome } from '../core/load-outcome.ts';
-import { formatCount, formatRatio, formatSeconds } from './format.ts';
+import { formatCount, formatRatio, formatSeconds } from '../core/units.ts';
 import { outside } from './layout.ts';
 
 /** A number of a load run in people's units. */

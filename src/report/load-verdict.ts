@@ -2,7 +2,7 @@ import type { ClientLimits, ClientReason, ClientRemedy } from '../core/load-clie
 import { isPartial, missingParts } from '../core/load-parts.ts';
 import { errorRatio, failsNotably, ratesOf, summariseLatency } from '../core/load-rates.ts';
 import type { Saturation } from '../core/load-saturation.ts';
-import { formatCount, formatRatio, formatSeconds } from './format.ts';
+import { formatCount, formatRatio, formatSeconds } from '../core/units.ts';
 import { outside } from './layout.ts';
 import type { LoadReport } from './load-report.ts';
 import { thresholdText } from './load-threshold-text.ts';

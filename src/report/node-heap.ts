@@ -1,6 +1,6 @@
 import type { NodeHeapGrowth, NodeHeapLook, SiteChange } from '../core/node-heap.ts';
 import type { Seconds, TargetInfo } from '../core/types.ts';
-import { formatBytes, formatRatio, formatSeconds } from './format.ts';
+import { formatBytes, formatRatio, formatSeconds } from '../core/units.ts';
 import { escapeUnsafe, rfc3339 } from './json.ts';
 import { clipEnd, displayWidth, outside, pad } from './layout.ts';
 import { Page } from './page.ts';

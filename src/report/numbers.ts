@@ -1,6 +1,6 @@
 import { ATTR, METRIC } from '../core/semconv.ts';
 import type { Metric, Ratio } from '../core/types.ts';
-import { formatBytes, formatCount, formatRatio, formatSeconds } from './format.ts';
+import { formatBytes, formatCount, formatRatio, formatSeconds } from '../core/units.ts';
 import { gpuLines } from './gpu-lines.ts';
 import { outside } from './layout.ts';
 import type { SeriesSummary } from './metric-summary.ts';

@@ -4,7 +4,7 @@ import { mergeHistograms } from '../core/exponential-histogram.ts';
 import { ATTR, EVENT, METRIC } from '../core/semconv.ts';
 import { quantile } from '../core/statistics.ts';
 import type { Bytes, Metric, Ratio, RecordingView, Seconds, TargetInfo } from '../core/types.ts';
-import { formatBytes, formatCount, formatRatio, formatSeconds } from './format.ts';
+import { formatBytes, formatCount, formatRatio, formatSeconds } from '../core/units.ts';
 import { displayWidth, outside, pad } from './layout.ts';
 import type { Page } from './page.ts';
 import { shortTitle } from './verdict.ts';

@@ -1,5 +1,5 @@
 import type { Seconds } from '../core/types.ts';
-import { formatSeconds } from './format.ts';
+import { formatSeconds } from '../core/units.ts';
 import { clipEnd, outside, toAscii } from './layout.ts';
 import type { Surface } from './style.ts';
 import { withoutInterpreter } from './verdict.ts';

@@ -9,7 +9,13 @@ import { type ServerCourse, type ServerGauge, serverCourses } from '../core/serv
 import { type ServerHistogramKey, SERVERS } from '../core/server-names.ts';
 import { median } from '../core/statistics.ts';
 import type { Ratio, RecordingView, Seconds } from '../core/types.ts';
-import { formatCount, formatInterval, formatRatio, formatSeconds } from './format.ts';
+import {
+  formatCount,
+  formatInterval,
+  formatNumber,
+  formatRatio,
+  formatSeconds,
+} from '../core/units.ts';
 import { outside } from './layout.ts';
 import type { NumberLine } from './numbers.ts';
 import type { Report } from './report.ts';
@@ -184,7 +190,7 @@ function serverTexts(server: ServerSummary): readonly string[] {
   const rates = [
     server.outputRate !== null && `${formatCount(Math.round(server.outputRate))} tokens/s out`,
     server.inputRate !== null && `${formatCount(Math.round(server.inputRate))} in`,
-    server.finishedRate !== null && `${server.finishedRate.toFixed(1)} requests/s ended`,
+    server.finishedRate !== null && `${formatNumber(server.finishedRate)} requests/s ended`,
   ].filter((text) => typeof text === 'string');
   const note = server.countsAtEnd ? ' (tokens counted when a request ends)' : '';
   const latencies = LATENCIES.flatMap((key) => {

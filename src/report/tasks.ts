@@ -8,7 +8,7 @@ import {
   type TaskWait,
 } from '../core/tasks.ts';
 import type { Frame } from '../core/types.ts';
-import { formatSeconds } from './format.ts';
+import { formatSeconds } from '../core/units.ts';
 import { clipEnd, clipStart, outside, pad } from './layout.ts';
 import { Page } from './page.ts';
 import type { Surface } from './style.ts';

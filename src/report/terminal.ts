@@ -1,7 +1,8 @@
+import { CATALOGUE } from '../core/catalogue/catalogue.ts';
 import { writeBlindSpots } from './blind-spots.ts';
 import { writeFinding } from './finding-text.ts';
 import { writeFlight } from './flight.ts';
-import { formatCount, formatRatio, formatSeconds, formatTime } from './format.ts';
+import { formatCount, formatRatio, formatSeconds, formatTime } from '../core/units.ts';
 import { quoteForShell } from '../core/text.ts';
 import { hypothesesLine } from './hypotheses.ts';
 import { outside } from './layout.ts';
@@ -78,9 +79,18 @@ function writeRun(page: Page, report: Report): void {
   );
 }
 
+/** How to learn more of the gravest finding; null where this version has no such code. */
+function explainLine({ findings }: Report): string | null {
+  const [first] = findings;
+  const entry = CATALOGUE.find(({ code }) => code === first?.code);
+  return entry === undefined ? null : `trace explain ${entry.code}`;
+}
+
 /** Where the trace and the recording are. Paths and commands stand whole on their line, so that they can be copied. */
 export function writeRecording(page: Page, report: Report): void {
   const { style } = page;
+  const explain = explainLine(report);
+  if (explain !== null) page.verbatim(`${style.dim('more')}       ${explain}`);
   if (report.traceUrl !== null)
     page.verbatim(`${style.dim('trace')}      ${outside(report.traceUrl, 4096)}`);
   if (report.recording === null) {

@@ -1,4 +1,5 @@
 import type { RateInterval, TrialTally, Verdict } from '../core/verdict.ts';
+import { formatProbability, formatRate } from '../core/units.ts';
 
 /** A verdict of a reproduction as people read it; ends with a line feed. */
 export function verdictText(verdict: Verdict): string {
@@ -9,7 +10,7 @@ export function verdictText(verdict: Verdict): string {
     // Of trials that could not run there is nothing to compare.
     ...(p === null || subject.trials === 0 || control?.trials === 0
       ? []
-      : [`  difference: p = ${p < 0.0001 ? '< 0.0001' : p.toPrecision(2)} (Fisher's exact test)`]),
+      : [`  difference: p ${formatProbability(p)} (Fisher's exact test)`]),
     ...(witness === null ? [] : [`  seed ${witness} reproduced it`]),
     ...(reason === null ? [] : [`  ${reason}`]),
   ];
@@ -29,16 +30,11 @@ function tallyLine({ label, reproduced, trials, invalid, interval }: TrialTally)
 
 /** `33 % – 67 %, Wilson 95 %`. */
 export function intervalText({ method, low, high }: RateInterval): string {
-  if (method === 'exact-upper') return `rate below ${percent(high)}, exact, 95 %`;
-  const range = `rate ${percent(low)} to ${percent(high)}`;
+  if (method === 'exact-upper') return `rate below ${formatRate(high)}, exact, 95 %`;
+  const range = `rate ${formatRate(low)} to ${formatRate(high)}`;
   return method === 'wilson'
     ? `${range}, Wilson 95 %`
     : `${range}, 95 % at any time: it stopped early`;
-}
-
-function percent(ratio: number): string {
-  const value = ratio * 100;
-  return `${value !== 0 && value < 10 ? value.toPrecision(2) : value.toFixed(0)} %`;
 }
 
 /** What `--expect none` decided by; empty where it was not asked for. */
@@ -46,7 +42,7 @@ export function boundText(
   bound: { readonly upper: number; readonly maxRate: number } | null,
 ): string {
   if (bound === null) return '';
-  const [upper, most] = [percent(bound.upper), percent(bound.maxRate)];
+  const [upper, most] = [formatRate(bound.upper), formatRate(bound.maxRate)];
   return bound.upper < bound.maxRate
     ? `  none expected: with 95 % confidence the rate is below ${upper}, and may be ${most}\n`
     : `  none expected: the rate may be up to ${upper}, over ${most}: more trials, or it is not fixed\n`;

@@ -1,7 +1,8 @@
+import { VERDICT_WORDS } from '../core/catalogue/catalogue.ts';
 import { COLLECTOR } from '../core/collector-name.ts';
 import { METRIC } from '../core/semconv.ts';
-import type { Finding, FindingKind, Ratio, Seconds, TargetInfo } from '../core/types.ts';
-import { formatCount, formatInterval, formatRatio, formatSeconds } from './format.ts';
+import type { Finding, Ratio, Seconds, TargetInfo } from '../core/types.ts';
+import { formatCount, formatInterval, formatRatio, formatSeconds } from '../core/units.ts';
 import { outside } from './layout.ts';
 import type { Report } from './report.ts';
 
@@ -11,35 +12,6 @@ export interface Verdict {
   readonly tone: 'bad' | 'unsure' | 'good';
   readonly sentence: string;
 }
-
-const WORDS: Readonly<Record<FindingKind, string>> = {
-  'loop-blocked': 'BLOCKED',
-  'cpu-spin': 'SPINNING',
-  'cpu-throttled': 'THROTTLED',
-  'memory-limit': 'MEMORY LIMIT',
-  'memory-leak': 'LEAKING MEMORY',
-  'fd-leak': 'LEAKING DESCRIPTORS',
-  'socket-leak': 'LEAKING SOCKETS',
-  'task-leak': 'LEAKING TASKS',
-  'thread-leak': 'LEAKING THREADS',
-  deadlock: 'DEADLOCKED',
-  'lock-contention': 'CONTENDED',
-  race: 'RACE',
-  crosstalk: 'CROSSTALK',
-  'lost-update': 'LOST UPDATE',
-  'latency-drift': 'DRIFTING',
-  'process-exit': 'EXITED',
-  wedge: 'WEDGED',
-  saturation: 'SATURATED',
-  'client-saturated': 'CLIENT SATURATED',
-  'request-errors': 'FAILING',
-  'slow-requests': 'SLOW',
-  'gpu-memory-leak': 'LEAKING GPU MEMORY',
-  'gpu-idle': 'GPU IDLE',
-  'gpu-throttled': 'GPU THROTTLED',
-  'gpu-fault': 'GPU FAULT',
-  'growth-inconclusive': 'GROWING',
-};
 
 /** Whether a finding decides the outcome: `warning` or above, and not inconclusive. */
 export function isVerdict(finding: Finding): boolean {
@@ -54,7 +26,7 @@ export function verdictOf(report: Report): Verdict {
     const more = decisive.length - 1;
     const rest = more === 0 ? '' : `; ${more} more ${more === 1 ? 'finding' : 'findings'} below`;
     return {
-      word: WORDS[first.kind],
+      word: VERDICT_WORDS[first.kind],
       tone: first.severity === 'critical' ? 'bad' : 'unsure',
       sentence: sentenceOf(first, report) + rest,
     };

@@ -48,6 +48,6 @@ function whileInvestigating(session: Session): readonly string[] {
     ? [`trace session focus ${first.id} --test … --expecting …`]
     : [
         `test it, then: trace session evidence add --checked … --found … --implication …`,
-        `trace session hypothesis confirm ${first.id}, or hypothesis eliminate ${first.id} --evidence …`,
+        `trace session hypothesis confirm ${first.id} --evidence …, or trace session hypothesis eliminate ${first.id} --evidence …`,
       ];
 }

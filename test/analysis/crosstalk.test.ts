@@ -1,34 +1,10 @@
 import { describe, expect, it } from 'vitest';
 import { detectAll } from '../../src/analysis/detectors.ts';
 import type { LoadResult } from '../../src/core/load-types.ts';
-import { LOAD_SNAPSHOT } from '../../src/core/semconv-load.ts';
 import { failing, healthy } from '../report/sample-load.ts';
-import { sampleView } from '../report/sample-report.ts';
+import { mixed, viewOfLoad } from './simulated-causes.ts';
 
-const found = (body: LoadResult) =>
-  detectAll({
-    ...sampleView({ metricNames: () => [] }),
-    snapshots: (of) => (of === LOAD_SNAPSHOT.result ? [{ kind: 'snapshot', at: 0, of, body }] : []),
-  });
-
-/** The sound run, with so many answers that belong to another. */
-function mixed(count: number): LoadResult {
-  const { requests } = healthy.total;
-  const detail = 'request 3 was answered with the mark of request 12';
-  return {
-    ...healthy,
-    total: {
-      ...healthy.total,
-      requests: {
-        ...requests,
-        ok: requests.ok - count,
-        failed: count,
-        errors: { crosstalk: count },
-        examples: { crosstalk: { detail, retryAfter: null } },
-      },
-    },
-  };
-}
+const found = (body: LoadResult) => detectAll(viewOfLoad(body));
 
 describe('TRC118 crosstalk', () => {
   it('is confirmed by a single answer with the mark of another request', () => {

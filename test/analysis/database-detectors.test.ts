@@ -71,7 +71,7 @@ describe('TRC122 database-locks', () => {
       measure: { longest_wait_s: 5.5, waiters_count: 2, looks_count: 1, transaction_s: 6.2 },
     });
     expect(found?.summary).toBe(
-      'up to 2 sessions wait for a lock of accounts in the database, one for 5.5 s: session 7 (worker) of pid 42 has it, idle in transaction for 6.0 s',
+      'up to 2 sessions wait for a lock of accounts in the database, one for 5.5 s: session 7 (worker) of pid 42 has it, idle in transaction for 6 s',
     );
     expect(found?.remedy).toContain('pg_terminate_backend(7)');
   });

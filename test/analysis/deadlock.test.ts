@@ -3,49 +3,13 @@ import { deadlock } from '../../src/analysis/deadlock.ts';
 import type { LockActor, LockLook, LockObject, TaskStanding } from '../../src/core/lock-look.ts';
 import { SNAPSHOT } from '../../src/core/semconv.ts';
 import type { RecordingView } from '../../src/core/types.ts';
-
-const T0 = 1_000_000;
-
-function thread(name: string, on: string | null, overrides: Partial<LockActor> = {}): LockActor {
-  const frames = [{ function: `${name}_work`, file: '/srv/app.py', line: 7 }];
-  const rest = { isTimed: false, since: T0, runsLoop: false, frames, caller: 0 };
-  return {
-    id: `thread ${name}`,
-    kind: 'thread',
-    name,
-    tid: 1,
-    wait: 'lock',
-    on,
-    ...rest,
-    ...overrides,
-  };
-}
-
-function lock(id: string, holder: string | null, overrides: Partial<LockObject> = {}): LockObject {
-  const holders = holder === null ? [] : [{ actor: `thread ${holder}`, how: 'with', frame: null }];
-  return {
-    id,
-    kind: 'lock',
-    label: id,
-    taken: true,
-    value: null,
-    items: null,
-    holders,
-    ...overrides,
-  };
-}
-
-function look(actors: readonly LockActor[], objects: readonly LockObject[]): LockLook {
-  return { pid: 42, threads: actors.length, others: [], tasks: [], actors, objects };
-}
+import { lock, lockSnapshots, look, thread } from './simulated-locks.ts';
+import { T0 } from './simulated-run.ts';
 
 /** What the detector says of looks at these seconds. */
 function detect(...looks: readonly (readonly [after: number, look: LockLook])[]) {
   const view = {
-    snapshots: (of: string) =>
-      of === SNAPSHOT.locks
-        ? looks.map(([after, body]) => ({ kind: 'snapshot', at: T0 + after, of, body }))
-        : [],
+    snapshots: (of: string) => (of === SNAPSHOT.locks ? lockSnapshots(...looks) : []),
   } as unknown as RecordingView;
   return [...deadlock.detect(view)];
 }

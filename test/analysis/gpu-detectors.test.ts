@@ -221,8 +221,8 @@ describe('gpu-idle', () => {
     expect(finding?.where[0]).toMatchObject({ function: 'detokenize', line: 7 });
     const lines = finding?.evidence.filter(({ kind }) => kind === 'timeline') ?? [];
     expect(lines.map(({ summary }) => summary)).toEqual([
-      '0 to 50 s: GPU at 20 %, the thread in detokenize',
-      expect.stringMatching(/^50 to \d+ s: GPU at 60 %, the thread in schedule$/),
+      '0 s to 50 s: GPU at 20 %, the thread in detokenize',
+      expect.stringMatching(/^50 s to \d+ s: GPU at 60 %, the thread in schedule$/),
     ]);
   });
 

@@ -26,7 +26,7 @@ describe('the time to the limit of a control group', () => {
     const projection = projectionOf(view(1000), growth(2));
     expect(projection?.measure['to_limit_s']).toBeCloseTo(300, 5);
     expect(projection?.evidence.summary).toBe(
-      'at this rate the control group, which holds 400 MiB, meets its limit of 1000 MiB in 5 min (95 %: 5 min to 5 min)',
+      'at this rate the control group, which holds 400 MiB, meets its limit of 1,000 MiB in 5 min (95 %: 5 min to 5 min)',
     );
   });
 

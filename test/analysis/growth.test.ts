@@ -2,30 +2,15 @@ import { describe, expect, it } from 'vitest';
 import { detectAll } from '../../src/analysis/detectors.ts';
 import { seededRandom } from '../../src/core/random.ts';
 import { ATTR, METRIC } from '../../src/core/semconv.ts';
-import type { Attributes, Metric, Observation } from '../../src/core/types.ts';
+import type { Observation } from '../../src/core/types.ts';
 import { memoryRecording } from '../../src/recording/memory.ts';
-import { MIB, START, T0 } from './simulated-run.ts';
+import { MIB, readings, START } from './simulated-run.ts';
 
 function findingsOf(...observations: readonly (readonly Observation[])[]) {
   const recording = memoryRecording(START);
   for (const observation of observations.flat()) recording.write(observation);
   return detectAll(recording.view());
 }
-
-/** One reading a second. */
-const readings = (
-  metric: Metric,
-  count: number,
-  value: (second: number) => number,
-  attributes: Attributes = {},
-): Observation[] =>
-  Array.from({ length: count }, (_, second) => ({
-    kind: 'sample',
-    at: T0 + second,
-    metric: metric.name,
-    value: value(second),
-    attributes,
-  }));
 
 const fds = (count: number, value: (second: number) => number) =>
   readings(METRIC.fds, count, value);

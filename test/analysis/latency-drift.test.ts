@@ -1,67 +1,19 @@
 import { describe, expect, it } from 'vitest';
 import { detectAll } from '../../src/analysis/detectors.ts';
 import type { LoadResult } from '../../src/core/load-types.ts';
-import { seededRandom } from '../../src/core/random.ts';
-import { GENAI, requestSpanName } from '../../src/core/semconv-genai.ts';
-import { LOAD_ATTR, LOAD_SNAPSHOT } from '../../src/core/semconv-load.ts';
-import type { Attributes, Finding, Span } from '../../src/core/types.ts';
+import { GENAI } from '../../src/core/semconv-genai.ts';
+import { LOAD_ATTR } from '../../src/core/semconv-load.ts';
+import type { Finding } from '../../src/core/types.ts';
 import { concurrency, loadResult, rate } from '../report/sample-load.ts';
 import { request } from '../load/results/sample-run.ts';
-import { sampleView } from '../report/sample-report.ts';
-
-const SECONDS = 60;
-const COUNT = 600;
-
-interface Shape {
-  /** Time to the first output of a request, by the share of the run that is over. */
-  readonly first?: (share: number) => number;
-  readonly perToken?: (share: number) => number;
-  readonly attributes?: (share: number, i: number) => Attributes;
-  readonly sampled?: boolean;
-}
-
-/** Requests with noise of 20 %, evenly over a minute. */
-function spansOf(result: LoadResult, shape: Shape): readonly Span[] {
-  const random = seededRandom(3);
-  const noisy = (value: number): number => value * (0.8 + 0.4 * random());
-  return Array.from({ length: COUNT }, (_, i) => {
-    const share = i / COUNT;
-    const first = noisy((shape.first ?? (() => 0.1))(share));
-    const rest = 9 * noisy((shape.perToken ?? (() => 0.01))(share));
-    const from = 1_767_323_045 + share * SECONDS;
-    return {
-      kind: 'span',
-      name: requestSpanName(result.api, result.model),
-      from,
-      to: from + first + rest,
-      attributes: {
-        [LOAD_ATTR.stageIndex]: 0,
-        [LOAD_ATTR.outputCount]: 10,
-        [GENAI.timeToFirstChunk]: first,
-        ...shape.attributes?.(share, i),
-      },
-      context: {
-        spanId: String(i).padStart(16, '0'),
-        role: 'client',
-        failed: false,
-        sampled: shape.sampled ?? true,
-      },
-    };
-  });
-}
+import { type Shape, spansOf, viewOfLoad } from './simulated-causes.ts';
 
 const closed = loadResult([{ label: 'c=4', asked: concurrency(4), seconds: 60, perSecond: 10 }]);
 
-function found(shape: Shape, result: LoadResult = closed): readonly Finding[] {
-  const spans = spansOf(result, shape);
-  const name = requestSpanName(result.api, result.model);
-  return detectAll({
-    ...sampleView({ metricNames: () => [] }),
-    snapshots: (of) =>
-      of === LOAD_SNAPSHOT.result ? [{ kind: 'snapshot', at: 0, of, body: result }] : [],
-    spans: (of) => (of === name ? spans : []),
-  }).filter(({ code }) => code === 'TRC116');
-}
+const found = (shape: Shape, result: LoadResult = closed): readonly Finding[] =>
+  detectAll(viewOfLoad(result, { spans: spansOf(result, shape) })).filter(
+    ({ code }) => code === 'TRC116',
+  );
 
 describe('TRC116 latency-drift', () => {
   it('says by how much requests take longer at the same load', () => {
@@ -76,7 +28,7 @@ describe('TRC116 latency-drift', () => {
     expect(finding?.summary).toMatch(
       /^the time to the first output grows at the same load \(c=4\)/,
     );
-    expect(finding?.measure['growth_per_s']).toBeCloseTo(0.2 / SECONDS, 3);
+    expect(finding?.measure['growth_per_s']).toBeCloseTo(0.2 / 60, 3);
     expect(finding?.evidence.map(({ kind }) => kind)).toEqual(['trend', 'stretches']);
   });
 

@@ -36,12 +36,12 @@ describe('restarts', () => {
         mechanism: 'restart',
         severity: 'note',
         pid: 101,
-        summary: 'the service ended and came back once, away for 2.0 s',
+        summary: 'the service ended and came back once, away for 2 s',
         evidence: [
           {},
           {
             summary:
-              'pid 100 exited with code 3, 86400.0 s after its start; pid 101 took its place 2.0 s later',
+              'pid 100 exited with code 3, 24 h after its start; pid 101 took its place 2 s later',
           },
         ],
         measure: { restarts_count: 1, away_s: 2 },

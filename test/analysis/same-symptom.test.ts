@@ -7,7 +7,7 @@ import { ATTR, METRIC, SNAPSHOT, SPAN } from '../../src/core/semconv.ts';
 import type { ThreadPoolLook } from '../../src/core/thread-pool-look.ts';
 import type { Attributes, Finding, Metric, Observation } from '../../src/core/types.ts';
 import { memoryRecording } from '../../src/recording/memory.ts';
-import { MIB, START, T0 } from './simulated-run.ts';
+import { MIB, readings as readingsOf, START, T0 } from './simulated-run.ts';
 
 /*
  * The same symptom with different causes gets different findings: in each group the first list of observations, what a dashboard would show, is
@@ -30,19 +30,13 @@ function said(...observations: readonly (readonly Observation[])[]): readonly st
   );
 }
 
+/** One reading a second, in whole numbers. */
 const readings = (
   metric: Metric,
   count: number,
   value: (second: number) => number,
   attributes: Attributes = {},
-): Observation[] =>
-  Array.from({ length: count }, (_, second) => ({
-    kind: 'sample',
-    at: T0 + second,
-    metric: metric.name,
-    value: Math.round(value(second)),
-    attributes,
-  }));
+): Observation[] => readingsOf(metric, count, (second) => Math.round(value(second)), attributes);
 
 /** A look at a heap in which one container has so many entries. */
 function lookAt(second: number, resident: number, entries: number): Observation {

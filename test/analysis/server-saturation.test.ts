@@ -3,7 +3,7 @@ import { serverSaturation } from '../../src/analysis/server-saturation.ts';
 import { seededRandom } from '../../src/core/random.ts';
 import { ATTR, METRIC } from '../../src/core/semconv.ts';
 import { LOAD_SNAPSHOT } from '../../src/core/semconv-load.ts';
-import type { Finding, Observation, RunStart } from '../../src/core/types.ts';
+import type { Observation, RunStart, UnnumberedFinding } from '../../src/core/types.ts';
 import { recordServer, type ServerState } from '../collectors/server-metrics/simulated-server.ts';
 import { healthy as loadHealthy, sweep } from '../report/sample-load.ts';
 import { START, T0 } from './simulated-run.ts';
@@ -13,12 +13,12 @@ const SECONDS = 40;
 function detect(
   at: (second: number) => ServerState | readonly ServerState[],
   options: { seconds?: number; start?: RunStart; others?: readonly Observation[] } = {},
-): readonly Omit<Finding, 'id'>[] {
+): readonly UnnumberedFinding[] {
   const { seconds = SECONDS, start = START, others = [] } = options;
   return [...serverSaturation.detect(recordServer(start, seconds, at, others))];
 }
 
-const mechanisms = (found: readonly Omit<Finding, 'id'>[]) => found.map((one) => one.mechanism);
+const mechanisms = (found: readonly UnnumberedFinding[]) => found.map((one) => one.mechanism);
 
 /** A server that is busy and well: 8 requests run, tokens come, some wait for a moment. */
 function healthy(second: number): ServerState {

@@ -1,4 +1,4 @@
-import type { RunStart } from '../../src/core/types.ts';
+import type { Attributes, Metric, Observation, RunStart } from '../../src/core/types.ts';
 
 /** What the tests of growth simulate a run from. */
 export const T0 = 1_700_000_000;
@@ -23,3 +23,18 @@ export const START: RunStart = {
   collectors: [],
   settings: {},
 };
+
+/** One reading a second. */
+export const readings = (
+  metric: Metric,
+  count: number,
+  value: (second: number) => number,
+  attributes: Attributes = {},
+): Observation[] =>
+  Array.from({ length: count }, (_, second) => ({
+    kind: 'sample',
+    at: T0 + second,
+    metric: metric.name,
+    value: value(second),
+    attributes,
+  }));

@@ -1,7 +1,13 @@
 import { describe, expect, it } from 'vitest';
 import { tell } from '../../src/analysis/stories.ts';
 import { toFinding } from '../../src/core/otlp-records.ts';
-import type { Finding, FindingKind, Place } from '../../src/core/types.ts';
+import type {
+  Finding,
+  FindingKind,
+  MechanismOf,
+  Place,
+  UnnumberedFinding,
+} from '../../src/core/types.ts';
 import { renderJson } from '../../src/report/json.ts';
 import { buildReport } from '../../src/report/report.ts';
 import { renderTerminal } from '../../src/report/terminal.ts';
@@ -16,7 +22,12 @@ const place = (name: string): Place => ({
   share: 1,
 });
 
-function finding(kind: FindingKind, change: Partial<Finding> = {}): Omit<Finding, 'id'> {
+type Change = Partial<Omit<Finding, 'kind' | 'facts'>>;
+
+function finding<Kind extends FindingKind>(
+  kind: Kind,
+  change: Change & { readonly mechanism?: MechanismOf<Kind> | null } = {},
+): UnnumberedFinding {
   return {
     code: 'TRC1',
     kind,
@@ -30,11 +41,11 @@ function finding(kind: FindingKind, change: Partial<Finding> = {}): Omit<Finding
     measure: {},
     remedy: null,
     ...change,
-  };
+  } as UnnumberedFinding;
 }
 
 /** As `effect < cause`, in the order of the list. */
-function told(...findings: readonly Omit<Finding, 'id'>[]): readonly string[] {
+function told(...findings: readonly UnnumberedFinding[]): readonly string[] {
   const all = tell(findings);
   return all.map(({ finding: { kind }, because }) =>
     because === null ? kind : `${kind} < ${all[because.cause]?.finding.kind}`,
@@ -74,7 +85,7 @@ describe('findings that are one story', () => {
     ]);
   });
 
-  it.each<[string, readonly Omit<Finding, 'id'>[]]>([
+  it.each<[string, readonly UnnumberedFinding[]]>([
     [
       'lie in different places',
       [

@@ -4,7 +4,7 @@ import { METRIC, SNAPSHOT } from '../../src/core/semconv.ts';
 import { seededRandom } from '../../src/core/random.ts';
 import { tasksSnapshot, toTasksSnapshot } from '../../src/core/tasks-snapshot.ts';
 import type { TaskView, TasksLook, TaskWaitKind } from '../../src/core/tasks.ts';
-import type { Finding, Observation } from '../../src/core/types.ts';
+import type { Observation, UnnumberedFinding } from '../../src/core/types.ts';
 import { memoryRecording } from '../../src/recording/memory.ts';
 import { START, T0 } from './simulated-run.ts';
 
@@ -36,7 +36,7 @@ function findingsOf(
   seconds: number,
   count: (second: number) => number,
   looks: readonly [readonly Crowd[], readonly Crowd[]] | null,
-): readonly Omit<Finding, 'id'>[] {
+): readonly UnnumberedFinding[] {
   const recording = memoryRecording(START);
   const write = (observation: Observation): void => recording.write(observation);
   for (let second = 0; second < seconds; second++)

@@ -31,6 +31,14 @@ trace beside other tools on the same targets. Written by \`npm run bench -- peer
 version under "What is compared" and is read as kindly as its output allows.
 What trace costs and finds by itself is in [measurements.md](measurements.md).
 `,
+  'data/tests.md': `# How steady the tests are
+
+Written by \`npm run soak -- tests\` (test/bench/tests.soak.ts).
+`,
+  'data/healthy.md': `# What is said of healthy programs
+
+Written by \`npm run soak -- programs\` and \`npm run soak -- crowd\` (test/healthy).
+`,
 } as const;
 
 const git = (...args: string[]): string =>

@@ -1,14 +1,12 @@
-import { execFile } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { createServer } from 'node:net';
 import { join } from 'node:path';
-import { promisify } from 'node:util';
-import { installPackages, keptFolder, locatePython } from '../environments.ts';
+import { keptFolder, locatePython, npmPackages } from '../environments.ts';
+import { runHeard } from '../set-up-progress.ts';
 import type { Recipe } from './cases.ts';
 
 /* An environment of its own for each release of each case, kept in the cache under the hash of what is in it. */
 
-const run = promisify(execFile);
 /** Some releases come with a hundred packages; on a busy machine and from a slow registry. */
 const INSTALL_TIMEOUT_MS = 600_000;
 
@@ -41,7 +39,7 @@ function freePort(): Promise<number> {
 }
 
 function npmFolder(packages: readonly string[]): Promise<string> {
-  return keptFolder(`case-npm-${hashOf(packages)}`, (making) => installPackages(making, packages));
+  return npmPackages(`case-npm-${hashOf(packages)}`, packages, { cost: 'a few seconds' });
 }
 
 /** Packages are put into a bare environment by the interpreter's own pip: unpacking one into each takes longer than all the rest. */
@@ -51,15 +49,19 @@ function pythonFolder(recipe: Recipe & { kind: 'python' }): Promise<string> {
     throw new Error(`Python ${recipe.version} is wanted and not here (pyenv, or on the PATH)`);
   const { path, version } = interpreter;
   const name = `case-py-${version}-${hashOf([path, ...recipe.packages])}`;
-  return keptFolder(name, async (making) => {
-    await run(path, ['-m', 'venv', '--without-pip', '--symlinks', making]);
+  const what = `Python ${version} with ${recipe.packages.join(' ')}`;
+  const setUp = recipe.packages.length === 0 ? null : { what, cost: 'a few seconds' };
+  return keptFolder(name, setUp, async (making, listen) => {
+    await runHeard(path, ['-m', 'venv', '--without-pip', '--symlinks', making], { listen });
     if (recipe.packages.length === 0) return;
     const minor = version.split('.').slice(0, 2).join('.');
     const target = join(making, 'lib', `python${minor}`, 'site-packages');
-    const flags = ['--quiet', '--only-binary', ':all:', '--no-input', '--no-compile'];
+    const quiet = ['--progress-bar', 'off', '--no-input', '--no-compile'];
+    const flags = ['--only-binary', ':all:', ...quiet];
     const pip = ['-m', 'pip', '--disable-pip-version-check', 'install', ...flags];
-    await run(path, [...pip, '--target', target, ...recipe.packages], {
+    await runHeard(path, [...pip, '--target', target, ...recipe.packages], {
       timeout: INSTALL_TIMEOUT_MS,
+      listen,
     });
   });
 }

@@ -2,7 +2,9 @@ import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { parseDuration } from '../../src/commands/command-line/parse.ts';
 import { type Config, loadConfig } from '../../src/config/config.ts';
+import { UNIT_SECONDS } from '../../src/core/duration.ts';
 
 let root: string;
 let cwd: string;
@@ -72,7 +74,7 @@ describe('configuration', () => {
 describe('a mistake in the configuration', () => {
   it.each([
     ['{"lag_treshold": 1}', 'unknown key "lag_treshold"'],
-    ['{"duration": "10"}', 'duration is "10", not a time such as'],
+    ['{"duration": "10"}', "duration takes a duration such as 10s, 500ms, 2m or 1h, got '10'"],
     ['{"lag_threshold": -1}', 'lag_threshold is -1, not a time such as'],
     ['{"output": "/etc/x"}', 'output is "/etc/x", not a path'],
     ['{"output": "a/../../x"}', 'output is "a/../../x", not a path'],
@@ -91,7 +93,34 @@ describe('a mistake in the configuration', () => {
 
   it('names the variable when it is in the environment', async () => {
     await expect(load({ TRACEWRIGHT_LAG_THRESHOLD: 'soon' })).rejects.toThrow(
-      'TRACEWRIGHT_LAG_THRESHOLD is "soon", not a time such as "50ms"',
+      "TRACEWRIGHT_LAG_THRESHOLD takes a duration such as 10s, 500ms, 2m or 1h, got 'soon'",
+    );
+  });
+});
+
+describe('a duration in the configuration', () => {
+  const rule = { flag: 'duration', bare: 's', least: 0, most: Number.MAX_VALUE } as const;
+
+  it.each(Object.keys(UNIT_SECONDS))('is what it is on the command line, in %s', async (unit) => {
+    const text = `10${unit}`;
+    await project(JSON.stringify({ duration: text }));
+    const seconds = parseDuration(text, rule);
+    expect(seconds).toBeGreaterThan(0);
+    expect(await load()).toEqual({ duration: seconds });
+    expect(await load({ TRACEWRIGHT_DURATION: text })).toEqual({ duration: seconds });
+  });
+
+  it.each(['10x', 'ten', '1e3s', ''])('is refused in the same words: %j', async (text) => {
+    await project(JSON.stringify({ duration: text }));
+    const onCommandLine = (() => {
+      try {
+        return String(parseDuration(text, rule));
+      } catch (error) {
+        return (error as Error).message;
+      }
+    })();
+    await expect(load()).rejects.toThrow(
+      `${join(cwd, '.tracewright', 'config.json')}: ${onCommandLine}`,
     );
   });
 });

@@ -92,6 +92,47 @@ describe('a stage', () => {
     expect(judged([level]).stages[0]).toMatchObject({ behind: 'backlog-grows' });
   });
 
+  /** Answers in 0.1 s, but from `from` on not until `until`; then one every `each` seconds. */
+  const standsStill = (from: number, until: number, each: number): Level => {
+    let answered = 0;
+    return {
+      label: '8 req/s',
+      asked: rate(8),
+      seconds: 6,
+      perSecond: 8,
+      make: (at, i) => {
+        const start = at - i / 8;
+        answered = Math.max(at + 0.1, i / 8 < from ? 0 : start + until, answered + each);
+        return request({
+          scheduledAt: at,
+          startedAt: at,
+          firstOutputAt: Math.min(at + 0.4, answered),
+          lastOutputAt: answered,
+        });
+      },
+    };
+  };
+
+  it('that stands still and then answers all at once keeps up', () => {
+    // As vLLM did at 8 requests a second on a machine with other work: 19 under way, gone in 0.2 s.
+    expect(behind(standsStill(3.6, 6.2, 0.01))).toBeNull();
+  });
+
+  it('that stands still and then answers no faster than before is behind', () => {
+    expect(behind(standsStill(3.6, 6.2, 0.125))).toBe('backlog-grows');
+  });
+
+  it('that stands still and then fails all that waited is behind', () => {
+    const level = standsStill(3.6, 6.2, 0.01);
+    const make = (at: number, i: number): RequestRecord => {
+      const made = level.make?.(at, i) ?? request({});
+      return made.endedAt - at < 0.2
+        ? made
+        : failure({ class: 'reset' }, { scheduledAt: at, endedAt: made.endedAt });
+    };
+    expect(behind({ ...level, make })).toBe('backlog-grows');
+  });
+
   it('that warms up, and then is steady, is kept up with', () => {
     const level: Level = {
       label: '20 req/s',

@@ -11,8 +11,8 @@ import { encodeLogs } from '../../src/core/otlp-log-encode.ts';
 import { toSpanContext } from '../../src/core/otlp-span-decode.ts';
 import { fromNanos, fromOtlpValue, toNanos, toOtlpValue } from '../../src/core/otlp-values.ts';
 import { ATTR, METRIC } from '../../src/core/semconv.ts';
-import type { Observation, Span } from '../../src/core/types.ts';
-import { START, random } from '../recording/observations.ts';
+import type { FindingOf, Observation, Span } from '../../src/core/types.ts';
+import { FINDING, START, random } from '../recording/observations.ts';
 
 const context = encodeContext(START);
 const span = (attributes: Span['attributes']): Span => ({
@@ -163,6 +163,18 @@ describe('log records', () => {
     const text = JSON.stringify(encodeLogs([{ kind: 'run-start', start: START }], context));
     expect(text).toContain('"eventName":"tracewright.run.start"');
     expect(text).toContain('{"key":"event.name","value":{"stringValue":"tracewright.run.start"}}');
+  });
+
+  it('of a finding have what its JSON has, and no facts', () => {
+    const finding: FindingOf<'request-errors'> = {
+      ...FINDING,
+      kind: 'request-errors',
+      mechanism: 'http.5xx',
+      facts: { classes: { 'http.5xx': 3 }, statuses: [503] },
+    };
+    const text = JSON.stringify(encodeLogs([{ kind: 'finding', finding, at: 1 }], context));
+    expect(text).toContain('"mechanism"');
+    expect(text).not.toContain('facts');
   });
 
   it('with a name in the attribute alone are read as the same event', () => {

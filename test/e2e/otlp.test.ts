@@ -8,7 +8,7 @@ import { parseReport, type ReportDocument, runCli, startCli, verdicts } from './
 /* What a tracing backend gets of a run; the receiver stands in for it and decodes by the official .proto files. */
 
 const PROTOCOLS = ['http/json', 'http/protobuf', 'grpc'] as const;
-const PLAN = { kinds: ['sleep'], durations: [80], reps: 60, startS: 0.2, seconds: 30 } as const;
+const PLAN = { kinds: ['sleep'], durations: [300], reps: 200, startS: 0.2, seconds: 60 } as const;
 
 /** The verdicts on the planted block; a machine that stands still beside it may add one of its own. */
 const planted = (report: ReportDocument): readonly unknown[] =>

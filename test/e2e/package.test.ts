@@ -40,10 +40,10 @@ describe('the package', () => {
   it('attaches, finds the function that blocks and leaves a recording', async () => {
     const target = await startTarget('asyncio', {
       kinds: ['sleep'],
-      durations: [80],
-      reps: 30,
+      durations: [300],
+      reps: 200,
       startS: 0.2,
-      seconds: 30,
+      seconds: 60,
     });
     try {
       const { stdout, code } = await npx(['trace', 'attach', String(target.pid), '-d', '3']);

@@ -290,8 +290,8 @@ describe('namespaces', () => {
   ): Promise<Ended> => {
     const target = await startTarget('asyncio', {
       kinds: ['sleep'],
-      durations: [150],
-      reps: 20,
+      durations: [300],
+      reps: 200,
       seconds: 60,
     });
     onTestFinished(() => target.stop());

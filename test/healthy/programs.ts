@@ -26,8 +26,6 @@ export interface Program {
   readonly recipe: Recipe | null;
   /** Whether it has an event loop that a block can be planted in. */
   readonly plants: boolean;
-  /** Left out of CI: what it does on its loop depends on how crowded the machine is. */
-  readonly soakOnly?: true;
 }
 
 const PYTHON = '3.11';
@@ -44,7 +42,6 @@ const node = (file: string, ...packages: string[]): Program => ({
   plants: true,
 });
 
-/** In the order in which CI takes them. */
 export const PROGRAMS: readonly Program[] = [
   python('fastapi_sessions.py', 'fastapi==0.115.6', 'uvicorn==0.34.0', 'itsdangerous==2.2.0'),
   node('express_sessions.mjs', 'express@4.21.2', 'express-session@1.18.1'),
@@ -55,11 +52,8 @@ export const PROGRAMS: readonly Program[] = [
   python('aiohttp_cache.py', 'aiohttp==3.11.11'),
   { ...python('training_loop.py', 'numpy==2.2.1'), plants: false },
   python('database_proxy.py'),
-  {
-    ...python('notebook_kernel.py', 'ipykernel==6.29.5', 'jupyter-client==8.6.3'),
-    // A kernel runs its cells on its loop.
-    soakOnly: true,
-  },
+  // It runs its cells on its loop.
+  python('notebook_kernel.py', 'ipykernel==6.29.5', 'jupyter-client==8.6.3'),
   { name: 'llama_server', file: '', recipe: null, plants: false },
 ];
 

@@ -30,7 +30,7 @@ describe('a question for JSON', () => {
     const url = await serverOf(() => {});
     expect(await askForJson({ ...question, url, limit: 0.05 })).toEqual({
       ended: 'unanswered',
-      why: 'it did not answer within 0.05 s',
+      why: 'it did not answer within 50 ms',
     });
   });
 

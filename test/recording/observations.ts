@@ -56,7 +56,7 @@ export const FINDING: Finding = {
   id: 'F1',
   code: 'TRC101',
   kind: 'loop-blocked',
-  mechanism: 'time.sleep',
+  mechanism: 'sleep',
   severity: 'critical',
   confidence: 'confirmed',
   pid: 4711,

@@ -87,10 +87,11 @@ describe('JUnit', () => {
           {
             ...noteFinding,
             code: 'TRC303',
-            kind: 'request-errors',
             severity: 'warning',
             confidence: 'confirmed',
-          },
+            kind: 'request-errors',
+            mechanism: null,
+          } as Finding,
         ],
       ),
     );

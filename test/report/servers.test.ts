@@ -54,7 +54,7 @@ describe('the server in the report', () => {
   it('says what it worked on, how fast, and its times as its buckets know them', () => {
     expect(text(report(busy))).toEqual([
       'server: vLLM at 127.0.0.1:8000: running median 7, max 7; waiting median 0, max 2; KV cache median 25 %, max 50 %; 10 preemptions',
-      ': 812 tokens/s out, 300 in, 6.0 requests/s ended',
+      ': 812 tokens/s out, 300 in, 6 requests/s ended',
       ': by its own histograms: TTFT mean 20.2 s, p50 100–250 ms, p99 ≥ 80 s (100); ITL mean 5 ms, p50 ≤ 10 ms, p99 ≤ 10 ms (100)',
     ]);
   });

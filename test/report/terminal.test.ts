@@ -40,7 +40,7 @@ describe('the terminal report', () => {
           evidence  7 times one callback of the loop was seen to last
                       3.21 s after the start: 820–846 ms, on a core 800 ms, running
                       (38 of 40 samples)
-                      9.80 s after the start: 200–210 ms, on a core 10 ms, waiting for
+                      9.8 s after the start: 200–210 ms, on a core 10 ms, waiting for
                       one 150 ms, in clock_nanosleep (9 of 10 samples), still going at
                       the end
                     41 stacks taken during them; Reranker.score holds 93 % of that
@@ -58,7 +58,7 @@ describe('the terminal report', () => {
           evidence  7 times one callback of the loop was seen to last
                       3.21 s after the start: 820–846 ms, on a core 800 ms, running
                       (38 of 40 samples)
-                      9.80 s after the start: 200–210 ms, on a core 10 ms, waiting for
+                      9.8 s after the start: 200–210 ms, on a core 10 ms, waiting for
                       one 150 ms, in clock_nanosleep (9 of 10 samples), still going at
                       the end
                     41 stacks taken during them; Reranker.score holds 93 % of that
@@ -79,6 +79,7 @@ describe('the terminal report', () => {
       cost       trace used 1.2 % of a core (and 350 ms of CPU to start); target
                  paused 0 ms; 2,000 samples, 3 late
 
+      more       trace explain TRC101
       recording  .tracewright/20260102T030405Z-attach-4312
       again      trace show .tracewright/20260102T030405Z-attach-4312
       "
@@ -236,7 +237,12 @@ describe('the terminal report', () => {
   });
 
   it('uses the detector’s own sentence for what it has no words for', () => {
-    const finding: Finding = { ...blockedFinding, kind: 'cpu-spin', summary: 'the loop spins' };
+    const finding: Finding = {
+      ...blockedFinding,
+      kind: 'cpu-spin',
+      mechanism: null,
+      summary: 'the loop spins',
+    };
     const text = renderTerminal(buildReport(sampleView(), [finding], { recording }), plain);
     expect(text).toMatch(/^SPINNING: the loop spins\n/);
   });

@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Seconds } from '../../src/core/types.ts';
 import { startGroup } from '../process-group.ts';
+import { reported } from '../set-up-progress.ts';
 import { freePort } from './dynamo.ts';
 import { vllmServer } from './install.ts';
 import type { Server } from './servers.ts';
@@ -36,13 +37,16 @@ export async function startVllm(otlp: string | null, asked?: number): Promise<Se
     rmSync(cache, { recursive: true, force: true });
   };
   const began = Date.now();
-  while (!(await isHealthy(port))) {
-    if (child.exitCode !== null || Date.now() - began > READY_LIMIT_MS) {
-      await stop();
-      throw new Error(`vLLM does not answer:\n${said}`);
+  await reported({ what: 'a vLLM server starts', cost: 'a minute' }, null, async (listen) => {
+    for (const stream of [child.stdout, child.stderr]) stream.on('data', listen);
+    while (!(await isHealthy(port))) {
+      if (child.exitCode !== null || Date.now() - began > READY_LIMIT_MS) {
+        await stop();
+        throw new Error(`vLLM does not answer:\n${said}`);
+      }
+      await sleep(500);
     }
-    await sleep(500);
-  }
+  });
   return { pid: child.pid ?? 0, port, stop };
 }
 

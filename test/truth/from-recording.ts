@@ -42,6 +42,7 @@ function seen(span: Span): SeenSpan {
     durationMax: number(span.attributes, ATTR.durationMax),
     function: typeof name === 'string' ? name : null,
     starved: span.attributes[ATTR.starved] === true,
+    open: span.attributes[ATTR.open] === true,
     mechanism: String(span.attributes[ATTR.mechanism]),
     onCpu: number(span.attributes, ATTR.onCpu),
     waited: number(span.attributes, ATTR.runQueueWait),

@@ -18,6 +18,8 @@ export interface SeenSpan {
   readonly function: string | null;
   /** The thread was runnable and waited for a core: not the program's fault. */
   readonly starved: boolean;
+  /** It went on when the recording ended: the program has not logged it yet. */
+  readonly open?: boolean;
   /** What the thread did in it, and its time on a core and waiting for one: what explains a false span. */
   readonly mechanism?: string;
   readonly onCpu?: Seconds;
@@ -119,7 +121,10 @@ export function score(input: ScoreInput): Score {
     inGap: inGap.length,
     starvedBlocks: starved.length,
     falseSpans: input.spans.filter(
-      (span) => !span.starved && !input.truth.some((block) => touches(wall(block), span)),
+      (span) =>
+        !span.starved &&
+        span.open !== true &&
+        !input.truth.some((block) => touches(wall(block), span)),
     ),
     starvedSpans: input.spans.filter((span) => span.starved).length,
     observed,

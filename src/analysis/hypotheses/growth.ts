@@ -1,7 +1,15 @@
 import { ATTR, METRIC } from '../../core/semconv.ts';
 import { median } from '../../core/statistics.ts';
 import { percentText } from '../../core/text.ts';
-import type { FindingKind, Ratio, RecordingView, Seconds, Series } from '../../core/types.ts';
+import type {
+  FindingKind,
+  Ratio,
+  RecordingView,
+  Seconds,
+  Series,
+  Finding,
+} from '../../core/types.ts';
+import { formatSeconds } from '../../core/units.ts';
 import { sumOf } from '../growth-by-work.ts';
 import {
   either,
@@ -14,19 +22,10 @@ import {
   STRONG,
   type Subject,
   SURE,
+  PRIOR,
 } from './explanation.ts';
 
 /** Something grows: a leak, or one of the things that look like one for a while. */
-
-export const GROWTH_KINDS: ReadonlySet<FindingKind> = new Set([
-  'memory-leak',
-  'fd-leak',
-  'socket-leak',
-  'thread-leak',
-  'task-leak',
-  'gpu-memory-leak',
-  'growth-inconclusive',
-]);
 
 /** Caches, pools and JITs are mostly filled after this long under load; what grows as fast later is something else. */
 const WARM: Seconds = 300;
@@ -67,7 +66,8 @@ interface Facts {
 }
 
 function factsOf({ main, view, findings }: Subject): Facts {
-  const memory = ['memory-leak', 'growth-inconclusive'].includes(main.kind) && !inCounts(main);
+  const memory =
+    (main.kind === 'memory-leak' || main.kind === 'growth-inconclusive') && !inCounts(main);
   const owner = findings
     .flatMap(({ evidence }) => evidence)
     .find(({ kind }) => kind === 'owner' || kind === 'heap');
@@ -79,18 +79,42 @@ function factsOf({ main, view, findings }: Subject): Facts {
     duration: measured(main, 'duration_s') ?? view.endedAt - view.start.startedAt,
     isOwned: main.kind !== 'growth-inconclusive' && (owner !== undefined || place !== ''),
     owner: place === '' ? (owner?.summary ?? '') : place,
-    followsWork: main.mechanism?.startsWith('per-') === true,
-    isForgotten: main.mechanism === 'close_wait',
+    followsWork: followsWork(main),
+    isForgotten: main.kind === 'socket-leak' && main.mechanism === 'close_wait',
     workRatio: workRatio(view),
     falls: memory ? fallsOf(memoryOf(view)) : null,
-    objectsGrow: !memory
-      ? null
-      : main.mechanism === 'v8-heap' || owner?.kind === 'heap'
-        ? true
-        : main.mechanism === 'native'
-          ? false
-          : null,
+    objectsGrow: objectsGrow(main),
   };
+}
+
+/** Whether what grows is as much more as more is done. */
+function followsWork(main: Finding): boolean {
+  if (main.kind !== 'memory-leak') return false;
+  return main.mechanism === 'per-io-event' || main.mechanism === 'per-cpu-time';
+}
+
+/** Null where nobody looked at objects, or they say nothing of the rest. */
+function objectsGrow(main: Finding): boolean | null {
+  if (main.kind === 'growth-inconclusive')
+    return main.facts?.areObjectsLevel === true && !inCounts(main) ? false : null;
+  if (main.kind !== 'memory-leak') return null;
+  const { mechanism } = main;
+  switch (mechanism) {
+    case 'python-objects':
+    case 'native-held':
+    case 'listeners':
+    case 'timers':
+    case 'v8-heap':
+    case 'v8-external':
+      return true;
+    case 'per-io-event':
+    case 'per-cpu-time':
+    case null:
+      return null;
+    default:
+      mechanism satisfies never;
+      return null;
+  }
 }
 
 function inCounts(main: Subject['main']): boolean {
@@ -114,8 +138,9 @@ function leak(subject: Subject, facts: Facts): Explanation {
     confirming: 'it grows by the same amount for the same number of requests, however long it runs',
     refuting:
       'it stays level under the same load once caches are full, or falls when the load stops',
-    test: `trace attach ${pidOf(subject)} -d 10m   # under even load; then the growth per call: trace repro new ${subject.recording}#H1 --call module:function --oracle growth`,
-    prior: 0,
+    test: (self) =>
+      `trace attach ${pidOf(subject)} -d 10m   # under even load; then the growth per call: trace repro new ${self} --call module:function --oracle growth`,
+    prior: PRIOR.USUAL,
     clues: [
       ...either(
         facts.isOwned,
@@ -135,7 +160,7 @@ function leak(subject: Subject, facts: Facts): Explanation {
         weight: SOME,
       }),
       ...either(facts.duration >= WARM, {
-        summary: `after ${minutes(facts.duration)} it still grows`,
+        summary: `after ${formatSeconds(facts.duration)} it still grows`,
         weight: SOME,
       }),
       ...either(facts.workRatio === null ? null : facts.workRatio >= RISEN, {
@@ -156,15 +181,16 @@ function warmUp(subject: Subject, facts: Facts): Explanation {
     claim: `${facts.what} grows because a cache or a pool fills, and will level off`,
     confirming: 'it levels off at a bound that can be named (the size of a cache, of a pool)',
     refuting: 'it grows as fast after ten minutes under even load as at first',
-    test: `trace attach ${pidOf(subject)} -d 10m   # under even load: TRC119 or nothing means that it levelled off`,
-    prior: -0.3,
+    test: () =>
+      `trace attach ${pidOf(subject)} -d 10m   # under even load: TRC119 or nothing means that it levelled off`,
+    prior: PRIOR.SOMETIMES,
     clues: [
       ...either(facts.duration < COLD, {
-        summary: `only ${minutes(facts.duration)} were watched: it may be warming up`,
+        summary: `only ${formatSeconds(facts.duration)} were watched: it may be warming up`,
         weight: SOME,
       }),
       ...either(facts.duration >= WARM, {
-        summary: `after ${minutes(facts.duration)} caches and pools are mostly full`,
+        summary: `after ${formatSeconds(facts.duration)} caches and pools are mostly full`,
         weight: -SOME,
       }),
       ...either(
@@ -193,8 +219,9 @@ function rising(subject: Subject, facts: Facts): Explanation {
     claim: `${facts.what} grows because there is more to do at a time: more clients, longer queues`,
     confirming: 'it follows the number of requests in flight, also down again',
     refuting: 'it grows under a load that is even',
-    test: `trace load <url> -c 8 -d 5m --attach ${pidOf(subject)}   # an even load that nothing else joins`,
-    prior: -0.7,
+    test: () =>
+      `trace load <url> -c 8 -d 5m --attach ${pidOf(subject)}   # an even load that nothing else joins`,
+    prior: PRIOR.PASSING,
     clues: [
       ...either(
         facts.workRatio === null ? null : facts.workRatio >= RISEN,
@@ -229,8 +256,9 @@ function sawtooth(subject: Subject, { falls }: Facts): Explanation {
     claim: 'memory is garbage that was not collected yet: it will fall at the next collection',
     confirming: 'it falls back to the same level again and again',
     refuting: 'what is left after each collection is more than after the one before',
-    test: `trace heap ${pidOf(subject)} --interval 60   # objects that are reachable, not garbage`,
-    prior: -0.7,
+    test: () =>
+      `trace heap ${pidOf(subject)} --interval 60   # objects that are reachable, not garbage`,
+    prior: PRIOR.PASSING,
     clues: either(
       falls === null ? null : falls.count > 0 && !falls.floorRises,
       { summary: `it fell ${falls?.count ?? 0} times, to no more than before`, weight: SURE },
@@ -249,8 +277,9 @@ function fragmentation(subject: Subject, { objectsGrow, followsWork }: Facts): E
     confirming:
       'objects stay level while resident memory grows; MALLOC_ARENA_MAX=1 or jemalloc changes it',
     refuting: 'the bytes of live objects grow as much as resident memory does',
-    test: `trace heap ${pidOf(subject)} --interval 60   # do objects grow, or only what is resident?`,
-    prior: -1,
+    test: () =>
+      `trace heap ${pidOf(subject)} --interval 60   # do objects grow, or only what is resident?`,
+    prior: PRIOR.FAR,
     clues: [
       ...either(
         objectsGrow === null ? null : !objectsGrow,
@@ -260,10 +289,6 @@ function fragmentation(subject: Subject, { objectsGrow, followsWork }: Facts): E
       ...either(followsWork, { summary: 'it follows the work done', weight: -HINT }),
     ],
   };
-}
-
-function minutes(seconds: Seconds): string {
-  return seconds < 120 ? `${Math.round(seconds)} s` : `${Math.round(seconds / 60)} minutes`;
 }
 
 /** Work of the last third over that of the first: I/O events of the loops where they are counted, else CPU time. */

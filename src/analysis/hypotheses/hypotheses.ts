@@ -1,12 +1,17 @@
-import type { Clue, Hypothesis, HypothesisStatus } from '../../core/hypothesis.ts';
+import type {
+  Clue,
+  Hypothesis,
+  HypothesisMechanism,
+  HypothesisStatus,
+} from '../../core/hypothesis.ts';
 import { printable, quoteForShell } from '../../core/text.ts';
 import type { Finding, FindingKind, RecordingView } from '../../core/types.ts';
-import { DEVICE_KINDS, explainDevices } from './devices.ts';
+import { explainDevices } from './devices.ts';
 import type { Explanation, Subject } from './explanation.ts';
-import { explainGrowth, GROWTH_KINDS } from './growth.ts';
-import { explainRequests, REQUEST_KINDS } from './requests.ts';
-import { explainStalls, STALL_KINDS } from './stalls.ts';
-import { explainStuck, STUCK_KINDS } from './stuck.ts';
+import { explainGrowth } from './growth.ts';
+import { explainRequests } from './requests.ts';
+import { explainStalls } from './stalls.ts';
+import { explainStuck } from './stuck.ts';
 
 /**
  * From findings to rival explanations of them. A finding says what was seen; which of the things that look like it is the cause, it leaves open.
@@ -18,7 +23,8 @@ const MOST = 5;
 
 /** What a test said of an explanation, by its mechanism: a verdict of `trace repro`. */
 export interface Verdict {
-  readonly mechanism: string;
+  /** Null: of an explanation that this version does not know, for which it says nothing. */
+  readonly mechanism: HypothesisMechanism | null;
   readonly outcome: 'reproduced' | 'not-reproduced' | 'invalid';
   /** `4 of 20 trials, the control 0 of 20`. */
   readonly summary: string;
@@ -37,16 +43,43 @@ export interface HypothesesOptions {
   readonly verdicts?: readonly Verdict[];
 }
 
-const FAMILIES: readonly {
-  readonly kinds: ReadonlySet<FindingKind>;
-  readonly explain: (subject: Subject) => readonly Explanation[];
-}[] = [
-  { kinds: STUCK_KINDS, explain: explainStuck },
-  { kinds: GROWTH_KINDS, explain: explainGrowth },
-  { kinds: STALL_KINDS, explain: explainStalls },
-  { kinds: REQUEST_KINDS, explain: explainRequests },
-  { kinds: DEVICE_KINDS, explain: explainDevices },
-];
+type Family = 'stuck' | 'growth' | 'stalls' | 'requests' | 'devices';
+
+const FAMILY: Readonly<Record<FindingKind, Family>> = {
+  deadlock: 'stuck',
+  wedge: 'stuck',
+  'memory-leak': 'growth',
+  'fd-leak': 'growth',
+  'socket-leak': 'growth',
+  'thread-leak': 'growth',
+  'task-leak': 'growth',
+  'gpu-memory-leak': 'growth',
+  'growth-inconclusive': 'growth',
+  'loop-blocked': 'stalls',
+  'cpu-spin': 'stalls',
+  'cpu-throttled': 'stalls',
+  'lock-contention': 'stalls',
+  'slow-requests': 'requests',
+  'request-errors': 'requests',
+  saturation: 'requests',
+  'client-saturated': 'requests',
+  'latency-drift': 'requests',
+  race: 'requests',
+  crosstalk: 'requests',
+  'process-exit': 'requests',
+  'gpu-idle': 'devices',
+  'gpu-throttled': 'devices',
+  'gpu-fault': 'devices',
+  'memory-limit': 'devices',
+};
+
+const EXPLAIN: Readonly<Record<Family, (subject: Subject) => readonly Explanation[]>> = {
+  stuck: explainStuck,
+  growth: explainGrowth,
+  stalls: explainStalls,
+  requests: explainRequests,
+  devices: explainDevices,
+};
 
 /** Rival explanations of the gravest finding, the likeliest first; none where nothing was found. */
 export function hypothesesOf(
@@ -56,18 +89,18 @@ export function hypothesesOf(
 ): readonly Hypothesis[] {
   // Findings come worst first.
   const main = finding == null ? all[0] : all.find(({ id }) => id === finding);
-  const family = FAMILIES.find(({ kinds }) => main !== undefined && kinds.has(main.kind));
-  if (main === undefined || family === undefined) return [];
-  const findings = all.filter(({ kind, pid }) => family.kinds.has(kind) && pid === main.pid);
-  return family
-    .explain({ view, main, findings, all, recording: typed(recording) })
+  if (main === undefined) return [];
+  const family = FAMILY[main.kind];
+  const named = typed(recording);
+  const findings = all.filter(({ kind, pid }) => FAMILY[kind] === family && pid === main.pid);
+  return EXPLAIN[family]({ view, main, findings, all, recording: named })
     .map((explanation) => judged(explanation, verdicts))
     .sort((a, b) => b.score - a.score)
     .slice(0, MOST)
-    .map((one, index) => numbered(one, index, findings));
+    .map((one, index) => numbered(one, index, { findings, recording: named }));
 }
 
-type Judged = Omit<Hypothesis, 'id' | 'rank' | 'findings'>;
+type Judged = Omit<Hypothesis, 'id' | 'rank' | 'findings' | 'test'> & Pick<Explanation, 'test'>;
 
 function judged(explanation: Explanation, verdicts: readonly Verdict[]): Judged {
   const { mechanism, claim, confirming, refuting, test, prior } = explanation;
@@ -96,14 +129,17 @@ function judged(explanation: Explanation, verdicts: readonly Verdict[]): Judged 
   };
 }
 
-function numbered(one: Judged, index: number, findings: readonly Finding[]): Hypothesis {
+function numbered(
+  { test, ...one }: Judged,
+  index: number,
+  { findings, recording }: Pick<Subject, 'findings' | 'recording'>,
+): Hypothesis {
   const id = `H${index + 1}`;
   return {
     ...one,
     id,
     rank: index + 1,
-    // Commands are written before the order is known.
-    test: one.test.replaceAll('#H1', `#${id}`),
+    test: test(`${recording}#${id}`),
     findings: findings.map((finding) => finding.id),
   };
 }

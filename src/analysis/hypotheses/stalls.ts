@@ -1,5 +1,5 @@
 import { percentText } from '../../core/text.ts';
-import type { Finding, FindingKind, Ratio } from '../../core/types.ts';
+import type { Finding, MechanismOf, Ratio } from '../../core/types.ts';
 import {
   either,
   type Explanation,
@@ -11,26 +11,11 @@ import {
   STRONG,
   type Subject,
   SURE,
+  PRIOR,
 } from './explanation.ts';
 
 /** The event loop stands still, or spins: what it did meanwhile, or what kept it from doing anything. */
 
-export const STALL_KINDS: ReadonlySet<FindingKind> = new Set([
-  'loop-blocked',
-  'cpu-spin',
-  'cpu-throttled',
-  'lock-contention',
-]);
-
-/** What a thread does when it waits for something outside. */
-const WAITS: ReadonlySet<string> = new Set([
-  'sleep',
-  'file-io',
-  'network-io',
-  'subprocess',
-  'pipe',
-  'dns',
-]);
 /** From here on a thread was mostly computing; below the other it was mostly not. */
 const MOSTLY: Ratio = 0.7;
 const HARDLY: Ratio = 0.3;
@@ -47,7 +32,7 @@ export function explainStalls(subject: Subject): readonly Explanation[] {
     return [spin(subject), busy(subject, facts), starved(subject, facts)];
   }
   return [
-    blockingCall(subject, facts),
+    blockingCall(facts),
     compute(subject, facts),
     lock(subject, facts),
     collection(subject, facts),
@@ -57,7 +42,8 @@ export function explainStalls(subject: Subject): readonly Explanation[] {
 
 interface Facts {
   readonly place: string;
-  readonly mechanism: string;
+  readonly mechanism: MechanismOf<'loop-blocked'> | null;
+  readonly doing: Doing;
   /** Of the time it stood still; null where it was not counted. */
   readonly onCpu: Ratio | null;
   readonly waitForCore: Ratio | null;
@@ -68,6 +54,45 @@ interface Facts {
   readonly grows: Finding | undefined;
 }
 
+/**
+ * What the loop's thread was seen doing; `outside`: waiting for something outside of the process.
+ */
+type Doing = 'outside' | 'computing' | 'lock' | 'collecting' | 'no-core' | null;
+
+function doingOf(main: Finding): Doing {
+  if (main.kind === 'lock-contention') return main.mechanism === 'lock' ? 'lock' : null;
+  if (main.kind !== 'loop-blocked') return null;
+  const { mechanism } = main;
+  switch (mechanism) {
+    case 'sleep':
+    case 'file-io':
+    case 'network-io':
+    case 'subprocess':
+    case 'pipe':
+    case 'dns':
+      return 'outside';
+    case 'cpu':
+    case 'quadratic work':
+      return 'computing';
+    case 'lock':
+    case 'gil':
+      return 'lock';
+    case 'gc':
+      return 'collecting';
+    case 'starved':
+      return 'no-core';
+    case 'import':
+    case 'nested-poll':
+    case 'page-fault':
+    case 'unknown':
+    case null:
+      return null;
+    default:
+      mechanism satisfies never;
+      return null;
+  }
+}
+
 function factsOf({ main, all, findings }: Subject): Facts {
   const total = measured(main, 'total_s');
   const part = (key: string): Ratio | null => {
@@ -76,33 +101,35 @@ function factsOf({ main, all, findings }: Subject): Facts {
   };
   return {
     place: placeText(main),
-    mechanism: main.mechanism ?? '',
+    mechanism: main.kind === 'loop-blocked' ? main.mechanism : null,
+    doing: doingOf(main),
     onCpu: part('on_cpu_s'),
     waitForCore: part('run_queue_wait_s') ?? measured(main, 'run_queue_wait_ratio'),
-    isStarved: main.mechanism === 'starved',
+    isStarved: doingOf(main) === 'no-core',
     isThrottled: all.some(({ kind }) => kind === 'cpu-throttled'),
     places: findings.filter(
       ({ kind, mechanism }) => kind === 'loop-blocked' && mechanism !== 'starved',
     ).length,
     inCollector:
-      main.mechanism === 'gc' || main.where.some((place) => GC_FRAME.test(place.function)),
+      doingOf(main) === 'collecting' || main.where.some((place) => GC_FRAME.test(place.function)),
     grows: all.find(({ kind }) => kind === 'memory-leak'),
   };
 }
 
-function blockingCall(subject: Subject, facts: Facts): Explanation {
-  const { onCpu, mechanism, place } = facts;
+function blockingCall(facts: Facts): Explanation {
+  const { onCpu, mechanism, doing, place } = facts;
   return {
     mechanism: 'blocking-call',
-    claim: `${place === '' ? 'a callback' : place} waits on the loop's own thread for something outside${WAITS.has(mechanism) ? ` (${mechanism})` : ''}`,
+    claim: `${place === '' ? 'a callback' : place} waits on the loop's own thread for something outside${doing === 'outside' ? ` (${mechanism})` : ''}`,
     confirming:
       'in a thread of its own, or replaced by its asynchronous form, the loop turns again',
     refuting: 'replaced by a stub that answers at once, the loop stands still as long',
-    test: `trace repro isolate ${subject.recording}#H1 --mock module:callable`,
-    prior: 0,
+    test: (self) =>
+      `trace repro new ${self} --call module:function && trace repro isolate <folder> --mock module:callable`,
+    prior: PRIOR.USUAL,
     clues: [
-      ...either(WAITS.has(mechanism), {
-        summary: `the thread was seen in ${mechanism}`,
+      ...either(doing === 'outside', {
+        summary: `the thread was seen in ${mechanism ?? ''}`,
         weight: SURE,
       }),
       ...either(
@@ -118,17 +145,17 @@ function blockingCall(subject: Subject, facts: Facts): Explanation {
 }
 
 function compute(subject: Subject, facts: Facts): Explanation {
-  const { onCpu, mechanism, place } = facts;
-  const isQuadratic = /quadratic|redos/i.test(mechanism);
+  const { onCpu, mechanism, doing, place } = facts;
+  const isQuadratic = mechanism === 'quadratic work';
   return {
     mechanism: 'computation',
     claim: `${place === '' ? 'a callback' : place} computes on the loop's own thread${isQuadratic ? ', by more than its input grows' : ''}`,
     confirming: 'its time grows with the size of its input, and shrinks on a faster core',
     refuting: 'with a tiny input it takes as long',
-    test: `trace profile ${pidOf(subject)} --mode blocked`,
-    prior: 0,
+    test: () => `trace profile ${pidOf(subject)} --mode blocked`,
+    prior: PRIOR.USUAL,
     clues: [
-      ...either(mechanism === 'cpu' || isQuadratic, {
+      ...either(doing === 'computing', {
         summary: 'the thread was on a core while the loop stood still',
         weight: STRONG,
       }),
@@ -155,17 +182,17 @@ function notOwnFault({ isStarved }: Facts): Explanation['clues'] {
   });
 }
 
-function lock(subject: Subject, { mechanism, onCpu }: Facts): Explanation {
+function lock(subject: Subject, { mechanism, doing, onCpu }: Facts): Explanation {
   const contended = subject.all.find(({ kind }) => kind === 'lock-contention');
   return {
     mechanism: 'lock',
     claim: 'the loop waits for a lock, or the GIL, that another thread holds',
     confirming: 'without the other thread, or with shorter critical sections, it turns',
     refuting: 'alone in its process it stands still as long',
-    test: `trace profile ${pidOf(subject)} --mode gil`,
-    prior: -0.5,
+    test: () => `trace profile ${pidOf(subject)} --mode gil`,
+    prior: PRIOR.SELDOM,
     clues: [
-      ...either(mechanism === 'lock' || mechanism === 'gil', {
+      ...either(doing === 'lock', {
         summary: 'the thread was seen waiting for a lock',
         weight: SURE,
       }),
@@ -177,26 +204,23 @@ function lock(subject: Subject, { mechanism, onCpu }: Facts): Explanation {
         summary: 'it was on a core, not waiting',
         weight: -STRONG,
       }),
-      ...either(WAITS.has(mechanism), {
-        summary: `it was in ${mechanism}, not at a lock`,
+      ...either(doing === 'outside', {
+        summary: `it was in ${mechanism ?? ''}, not at a lock`,
         weight: -SOME,
       }),
     ],
   };
 }
 
-function collection(
-  subject: Subject,
-  { inCollector, places, grows, mechanism }: Facts,
-): Explanation {
+function collection(subject: Subject, { inCollector, places, grows, doing }: Facts): Explanation {
   return {
     mechanism: 'garbage-collection',
     claim: 'the garbage collector stops the loop, wherever it happens to be',
     confirming:
       'the stretches have no place in common, grow with the heap, and go with gc.disable() or a larger heap',
     refuting: 'they are always in the same function',
-    test: `trace heap ${pidOf(subject)} --interval 30`,
-    prior: -0.7,
+    test: () => `trace heap ${pidOf(subject)} --interval 30`,
+    prior: PRIOR.PASSING,
     clues: [
       ...either(inCollector, { summary: 'the collector was seen on the stack', weight: SURE }),
       ...either(
@@ -205,7 +229,7 @@ function collection(
         { summary: 'it stood still in one place', weight: -SOME },
       ),
       ...either(grows !== undefined, { summary: 'its memory grows', weight: HINT }),
-      ...either(WAITS.has(mechanism) || mechanism === 'lock' || mechanism === 'gil', {
+      ...either(doing === 'outside' || doing === 'lock', {
         summary: 'it was waiting, which a collection does not',
         weight: -STRONG,
       }),
@@ -222,8 +246,8 @@ function starved(subject: Subject, facts: Facts): Explanation {
       : 'others on the machine have the core that it needs',
     confirming: 'with a core of its own (taskset, a higher quota) it turns',
     refuting: 'on an idle machine it stands still as long',
-    test: `trace attach ${pidOf(subject)} -d 60s   # while the machine is otherwise idle`,
-    prior: -0.3,
+    test: () => `trace attach ${pidOf(subject)} -d 60s   # while the machine is otherwise idle`,
+    prior: PRIOR.SOMETIMES,
     clues: [
       ...either(isStarved, { summary: 'it waited for a core for most of that time', weight: SURE }),
       ...either(
@@ -250,8 +274,8 @@ function spin(subject: Subject): Explanation {
     claim: `${placeText(subject.main) || 'a callback'} asks to be run again at once, and never waits`,
     confirming: 'with a short sleep between its turns the core is free and nothing else changes',
     refuting: 'it stops when the requests stop',
-    test: `trace profile ${pidOf(subject)} -d 10s`,
-    prior: 0,
+    test: () => `trace profile ${pidOf(subject)} -d 10s`,
+    prior: PRIOR.USUAL,
     clues: [
       ...either(iterations === null ? null : (events ?? 0) < iterations / 100, {
         summary: `${Math.round(iterations ?? 0)} turns a second, and nothing arrived in them`,
@@ -271,8 +295,8 @@ function busy(subject: Subject, { waitForCore }: Facts): Explanation {
     claim: 'it has as much to do as a core can: this is load',
     confirming: 'the CPU time follows the requests, and goes when they stop',
     refuting: 'it uses a core with no request at all',
-    test: `trace attach ${pidOf(subject)} -d 60s   # with the load taken away`,
-    prior: -0.3,
+    test: () => `trace attach ${pidOf(subject)} -d 60s   # with the load taken away`,
+    prior: PRIOR.SOMETIMES,
     clues: [
       ...either(
         subject.all.some(({ kind }) => kind === 'saturation'),

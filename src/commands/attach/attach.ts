@@ -6,6 +6,7 @@ import { TraceError } from '../../core/errors.ts';
 import { combineExitCodes, EXIT, type ExitCode } from '../../core/exit-code.ts';
 import { newTraceId } from '../../core/ids.ts';
 import type { Clock, Finding, RunEnd, RunStart, Seconds } from '../../core/types.ts';
+import { formatNumber, formatSeconds } from '../../core/units.ts';
 import { cpuLimitOf } from '../../platform/cgroup-limits.ts';
 import { describeHost, stealTime } from '../../platform/host.ts';
 import { RECORDING_SCHEMA_VERSION } from '../../recording/format.ts';
@@ -173,6 +174,7 @@ export async function runPlan({ plan, tree }: Watching, context: RunContext): Pr
     endsWith: () => (restarts ?? tree).isOver(),
     sinks: [...sinks.all, screen],
     clock,
+    since: start.startedAt,
     duration: until ?? options.duration,
     onStop: (stop) => stops.listen(stop),
     onTick: (elapsed) => screen.tick(elapsed),
@@ -238,7 +240,7 @@ function hasTooFewSamples({ from, to, unseen }: Watched, end: RunEnd): boolean {
 }
 
 function unseenProblem({ from, to, unseen }: Watched): string {
-  return `not valid: the sampler did not get a core for ${unseen.toFixed(1)} of ${(to - from).toFixed(1)} s, so what was not found may have been there`;
+  return `not valid: the sampler did not get a core for ${formatSeconds(unseen)} of ${formatSeconds(to - from)}, so what was not found may have been there`;
 }
 
 /** What a reader of the recording needs to judge its numbers. */
@@ -259,7 +261,7 @@ function stealProblem(stolen: Seconds, elapsed: Seconds): string | null {
   const share = stolen / Math.max(elapsed, 1e-9);
   return share < STEAL_WORTH_SAYING
     ? null
-    : `the hypervisor gave ${share.toFixed(2)} cores' time to others during the run: durations may be too long`;
+    : `the hypervisor gave ${formatNumber(share)} cores' time to others during the run: durations may be too long`;
 }
 
 function exitCode(

@@ -1,3 +1,4 @@
+import { boundedDuration, writeDuration } from '../../core/duration.ts';
 import { usageError } from '../../core/errors.ts';
 import { parsePid } from '../../core/pid.ts';
 import { printable } from '../../core/text.ts';
@@ -10,13 +11,7 @@ import {
   type OptionValues,
   type Usage,
 } from '../command-line/command.ts';
-import {
-  parseChoice,
-  parseDuration,
-  parseHttpUrl,
-  parseSize,
-  writeDuration,
-} from '../command-line/parse.ts';
+import { parseChoice, parseDuration, parseHttpUrl, parseSize } from '../command-line/parse.ts';
 import { parseServerOptions, SERVER_OPTIONS, type ServerOptions } from '../server/options.ts';
 import {
   belowTriggers,
@@ -311,11 +306,7 @@ function chooseDuration(
   if (text === undefined) {
     if (configured === undefined) return DEFAULT_DURATION;
     if (configured === null) return null;
-    return parseDuration(writeDuration(configured), {
-      flag: 'the configured duration',
-      bare: 's',
-      ...DURATION_BOUNDS,
-    });
+    return boundedDuration(configured, DURATION_BOUNDS, configuredAs('duration', configured));
   }
   if (text === '0' || text === 'inf') return null;
   return parseDuration(text, { flag: '-d, --duration', bare: 's', ...DURATION_BOUNDS });
@@ -325,10 +316,11 @@ function chooseLagThreshold(text: string | undefined, configured: Seconds | unde
   const rule = { flag: '--lag-threshold', bare: 'ms', ...LAG_BOUNDS } as const;
   if (text !== undefined) return parseDuration(text, rule);
   if (configured === undefined) return DEFAULT_LAG_THRESHOLD;
-  return parseDuration(writeDuration(configured), {
-    ...rule,
-    flag: 'the configured lag_threshold',
-  });
+  return boundedDuration(configured, LAG_BOUNDS, configuredAs('lag_threshold', configured));
+}
+
+function configuredAs(key: string, seconds: Seconds): { name: string; text: string } {
+  return { name: `the configured ${key}`, text: writeDuration(seconds) };
 }
 
 function textValue(values: OptionValues, name: string): string | undefined {

@@ -1,6 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { ATTR, EVENT } from '../../core/semconv.ts';
 import type { Clock, Event, Gap, ObserveContext, Observation, Seconds } from '../../core/types.ts';
+import { formatSeconds } from '../../core/units.ts';
 import { ageOf, clockTicks, readStat, uptime } from '../../platform/proc.ts';
 import { hasEnded } from '../../platform/proc-parse.ts';
 import { describeService, findSuccessor, type Service } from '../../platform/service.ts';
@@ -112,7 +113,7 @@ export class RestartWatch implements Source {
           service: { ...service, parent: stat.parent },
         };
         this.#tree.adopt(stat.pid);
-        this.#screen.note(`it came back as pid ${stat.pid} after ${away.toFixed(1)} s`);
+        this.#screen.note(`it came back as pid ${stat.pid} after ${formatSeconds(away)}`);
         return restartEvent(clock.now(), { pid: stat.pid, previous: pid, lived, away });
       }
       if (successor.kind === 'several' && !isUnclear) {
@@ -128,7 +129,7 @@ export class RestartWatch implements Source {
 
   #giveUp({ since }: Away, now: Seconds): Gap {
     const { pid } = this.#current;
-    const detail = `what ended as pid ${pid} did not come back within ${this.#limit} s`;
+    const detail = `what ended as pid ${pid} did not come back within ${formatSeconds(this.#limit)}`;
     this.#screen.note(detail);
     this.#isOver = true;
     return {
@@ -158,7 +159,7 @@ function restartEvent(
     at,
     name: EVENT.targetRestart,
     severity: 'warn',
-    body: `pid ${previous} ended and came back as pid ${pid} after ${away.toFixed(1)} s`,
+    body: `pid ${previous} ended and came back as pid ${pid} after ${formatSeconds(away)}`,
     attributes: {
       [ATTR.pid]: pid,
       [ATTR.restartPrevious]: previous,

@@ -15,6 +15,7 @@ Verbs:
   ls [folder]        List recordings
   clean [folder]     Remove old recordings
   hypotheses <rec.>  Weigh rival explanations of a finding
+  explain [code]     Say what a finding means and what to do about it
   repro <verb>       Make a fault happen again: a script, its rate, a verdict
   session <verb>     A debugging session as a document with gates
   heap <pid>         Say which objects of a process grow, and who holds them

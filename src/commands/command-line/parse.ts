@@ -2,52 +2,27 @@ import { usageError, type TraceError } from '../../core/errors.ts';
 import { printable } from '../../core/text.ts';
 import type { Bytes, Seconds } from '../../core/types.ts';
 import { factorOf } from '../../core/comparison.ts';
+import {
+  boundedDuration,
+  type DurationBounds,
+  type DurationUnit,
+  readDuration,
+} from '../../core/duration.ts';
 
 const MIB: Bytes = 2 ** 20;
 const GIB: Bytes = 2 ** 30;
-const UNIT_SECONDS = { ms: 0.001, s: 1, m: 60, min: 60, h: 3600, d: 86_400 } as const;
-
-/** A unit a duration may be written in. */
-export type DurationUnit = keyof typeof UNIT_SECONDS;
 
 /** How a flag reads its duration. */
-export interface DurationRule {
+export interface DurationRule extends DurationBounds {
   /** The flag, as typed, for the message. */
   readonly flag: string;
   /** The unit of a number without one. */
   readonly bare: DurationUnit;
-  readonly least: Seconds;
-  readonly most: Seconds;
-}
-
-function isUnit(text: string): text is DurationUnit {
-  return Object.hasOwn(UNIT_SECONDS, text);
 }
 
 /** `10`, `10s`, `1.5m`, `50ms`, `1h`: a duration within the rule's bounds, or a usage error that shows what came. */
-export function parseDuration(text: string, rule: DurationRule): Seconds {
-  const match = /^(\d{1,9}(?:\.\d{1,9})?|\.\d{1,9})\s?([a-z]*)$/.exec(text.trim());
-  const unit = match?.[2] === '' ? rule.bare : (match?.[2] ?? '');
-  if (match === null || !isUnit(unit)) {
-    throw invalidValue(rule.flag, text, 'a duration such as 10s, 500ms, 2m or 1h');
-  }
-  const seconds = Number(match[1]) * UNIT_SECONDS[unit];
-  // Half a nanosecond of grace: 0.005 s written as 5ms must not fall under a bound of 0.005.
-  if (seconds < rule.least - 5e-10 || seconds > rule.most + 5e-10) {
-    throw invalidValue(
-      rule.flag,
-      text,
-      `between ${writeDuration(rule.least)} and ${writeDuration(rule.most)}`,
-    );
-  }
-  return seconds;
-}
-
-/** A duration as a flag takes it (`5ms`, `10s`, `24h`). */
-export function writeDuration(seconds: Seconds): string {
-  if (seconds < 1) return `${Number((seconds * 1000).toPrecision(6))}ms`;
-  if (seconds >= 3600 && seconds % 3600 === 0) return `${seconds / 3600}h`;
-  return `${Number(seconds.toPrecision(6))}s`;
+export function parseDuration(text: string, { flag, bare, ...bounds }: DurationRule): Seconds {
+  return boundedDuration(readDuration(text, flag, bare), bounds, { name: flag, text });
 }
 
 /** How a flag reads its number. */

@@ -1,6 +1,7 @@
 import { availableParallelism } from 'node:os';
 import { type Check, passed } from '../../core/check.ts';
 import type { Bytes } from '../../core/types.ts';
+import { formatBytes } from '../../core/units.ts';
 import { cpuLimitOf, memoryLimitOf } from '../../platform/cgroup-limits.ts';
 import { containerSigns } from '../../platform/container.ts';
 import { describeHost } from '../../platform/host.ts';
@@ -122,7 +123,7 @@ export function limitChecks(prefix: string, pid: number): readonly Check[] {
       : {
           name: `${prefix}memory-limit`,
           status: own && memory < SMALL_MEMORY_LIMIT ? 'limited' : 'ok',
-          detail: `${(memory / 2 ** 20).toFixed(0)} MiB by cgroup`,
+          detail: `${formatBytes(memory)} by cgroup`,
           remedy:
             own && memory < SMALL_MEMORY_LIMIT
               ? 'run trace where it has 128 MiB: it would be killed with the others of its cgroup'

@@ -2,6 +2,7 @@ import { existsSync } from 'node:fs';
 import { OFFSET_TABLES } from '../../../collectors/python/offset-tables.ts';
 import { type Check, passed } from '../../core/check.ts';
 import type { Seconds } from '../../core/types.ts';
+import { formatSeconds } from '../../core/units.ts';
 import { displayUrl, otlpConfig } from '../../otel/environment.ts';
 import {
   findInterpreters,
@@ -105,7 +106,7 @@ async function gpuCheck(path: string | undefined): Promise<Check> {
   }
   const why =
     run.ended === 'timeout'
-      ? `did not answer in ${GPU_LIMIT} s and was killed`
+      ? `did not answer in ${formatSeconds(GPU_LIMIT)} and was killed`
       : run.ended === 'exit'
         ? `ended with ${run.code}: ${run.output.trim().split('\n')[0] ?? ''}`
         : `could not be started: ${run.reason}`;

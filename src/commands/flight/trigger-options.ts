@@ -3,7 +3,8 @@ import { usageError } from '../../core/errors.ts';
 import { printable } from '../../core/text.ts';
 import type { Seconds } from '../../core/types.ts';
 import type { OptionTable, OptionValues } from '../command-line/command.ts';
-import { parseCount, parseDuration, writeDuration } from '../command-line/parse.ts';
+import { writeDuration } from '../../core/duration.ts';
+import { parseCount, parseDuration } from '../command-line/parse.ts';
 import { parseTrigger } from './trigger-parse.ts';
 
 /** A minute: what led to the event, and how it went on. */

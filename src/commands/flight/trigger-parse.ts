@@ -1,5 +1,6 @@
 import type { TriggerCondition } from '../../analysis/trigger.ts';
 import { type Dimension, type Fail, factorOf, readComparison } from '../../core/comparison.ts';
+import { UNIT_SECONDS } from '../../core/duration.ts';
 import { usageError } from '../../core/errors.ts';
 import { METRIC } from '../../core/semconv.ts';
 import { printable } from '../../core/text.ts';
@@ -21,7 +22,6 @@ const OURS = /^(?:process|tracewright|nodejs|v8js)\./;
 /** A metric's name, as OpenTelemetry and Prometheus have them: more than one word. */
 const FOREIGN = /^[A-Za-z_][\w:./-]*[.:_][\w:./-]*$/;
 const GROWTH = '.growth';
-const PERIODS: Readonly<Record<string, number>> = { s: 1, min: 60, m: 60, h: 3600 };
 const NAMES = ['delay', ...Object.keys(SHORT)];
 const EXAMPLES =
   "For example --trigger 'delay>200ms', 'rss>4GiB', 'rss.growth>100MiB/min', 'cpu>90%', 'fds>1000', 'threads>200', exit, or a metric by its OpenTelemetry name: 'process.memory.virtual>8GiB'.";
@@ -52,7 +52,9 @@ export function parseTrigger(expression: string): TriggerCondition {
   if (metric.instrument === 'histogram') throw fail('a distribution does not grow');
   if (!isUpward) throw fail(`growth is compared by > or >=, not by ${operator}`);
   const [, amount = '', per = ''] = /^(.*)\/(\w+)$/.exec(unit) ?? [];
-  const period = Object.hasOwn(PERIODS, per) ? PERIODS[per] : undefined;
+  const period = Object.hasOwn(UNIT_SECONDS, per)
+    ? UNIT_SECONDS[per as keyof typeof UNIT_SECONDS]
+    : undefined;
   if (period === undefined) {
     const came = unit === '' ? 'no unit' : `'${printable(unit, 40)}'`;
     throw fail(`${came} came, and growth is by time: /s, /min or /h must follow`);
@@ -96,6 +98,6 @@ function inBaseUnits(
 ): { readonly dimension: Dimension; readonly factor: number } {
   if (dimension !== null) return { dimension, factor: factorOf(unit, dimension, fail) };
   const guess: Dimension =
-    unit === '' ? 'count' : unit === '%' ? 'ratio' : /^(?:us|µs|ms|s)$/.test(unit) ? 's' : 'By';
+    unit === '' ? 'count' : unit === '%' ? 'ratio' : Object.hasOwn(UNIT_SECONDS, unit) ? 's' : 'By';
   return { dimension: guess, factor: factorOf(unit, guess, fail) };
 }

@@ -5,7 +5,7 @@ import { type LiveObjects, readLiveObjects } from '../../core/live-objects.ts';
 import { printable } from '../../core/text.ts';
 import type { Bytes } from '../../core/types.ts';
 import { type CdpConnection, CdpError } from '../../platform/cdp.ts';
-import { formatSeconds } from '../../report/format.ts';
+import { formatSeconds } from '../../core/units.ts';
 import { renderLiveObjects } from '../../report/live-objects.ts';
 import { heapFailed, type NodeTarget, openNode, saySnapshotCost } from './open-node.ts';
 

@@ -9,6 +9,7 @@ import { EXIT } from '../../core/exit-code.ts';
 import { type NodeHeapGrowth, type NodeHeapLook, nodeHeapGrowth } from '../../core/node-heap.ts';
 import { printable } from '../../core/text.ts';
 import type { Clock } from '../../core/types.ts';
+import { formatSeconds } from '../../core/units.ts';
 import { CdpError } from '../../platform/cdp.ts';
 import { readStat } from '../../platform/proc.ts';
 import { heapFailed, type NodeTarget, openNode } from './open-node.ts';
@@ -32,10 +33,10 @@ export async function sampleNodeHeap(
   const { interval, maxPause } = target.options;
   const tooLong = lookRefusal(pid, maxPause ?? undefined);
   if (tooLong !== null) throw heapFailed(pid, tooLong.reason, tooLong.remedy);
-  const pause = Math.round(expectedLookPause(pid) * 1e3);
+  const pause = formatSeconds(expectedLookPause(pid));
   const opened = await openNode(target, [
     "start V8's sampling heap profiler: a stack for every 16 KiB allocated, dropped when the object is",
-    `read it three times: V8 collects its whole heap first, which holds its loop for about ${pause} ms each`,
+    `read it three times: V8 collects its whole heap first, which holds its loop for about ${pause} each`,
   ]);
   let looks: NodeHeapResult['looks'] | null;
   let left: string | null = null;

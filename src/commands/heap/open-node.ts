@@ -9,7 +9,7 @@ import { CdpConnection, CdpError } from '../../platform/cdp.ts';
 import { readStat } from '../../platform/proc.ts';
 import type { Runtime } from '../../platform/runtime.ts';
 import { journalFolder } from '../../platform/undo-journal.ts';
-import { formatBytes, formatSeconds } from '../../report/format.ts';
+import { formatBytes, formatSeconds } from '../../core/units.ts';
 import type { Environment } from '../command-line/command.ts';
 import type { HeapOptions } from './options.ts';
 

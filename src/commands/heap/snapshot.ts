@@ -6,7 +6,7 @@ import { errorCode, TraceError } from '../../core/errors.ts';
 import { EXIT } from '../../core/exit-code.ts';
 import { printable } from '../../core/text.ts';
 import { CdpError } from '../../platform/cdp.ts';
-import { formatBytes, formatSeconds } from '../../report/format.ts';
+import { formatBytes, formatSeconds } from '../../core/units.ts';
 import { heapFailed, type NodeTarget, openNode, saySnapshotCost } from './open-node.ts';
 
 /** `trace heap --heap-snapshot`: V8's whole heap, into a file. Gives what there is to say; throws a TraceError where it cannot be had. */

@@ -1,10 +1,10 @@
 import { printable } from '../../core/text.ts';
 import type { PromptClass } from '../../load/plan.ts';
 import { SCHEMA_VERSION } from '../../report/report.ts';
-import { formatCount, formatSeconds } from '../../report/format.ts';
+import { formatCount, formatSeconds } from '../../core/units.ts';
 import type { LoadExtent } from './extent.ts';
 import type { LoadOptions } from './options.ts';
-import { writeDuration } from '../command-line/parse.ts';
+import { writeDuration } from '../../core/duration.ts';
 
 /** What will be sent, and where to, in some lines of text: before a run, for --yes, and all that --dry-run does. */
 

@@ -1,5 +1,6 @@
 import type { StageResult } from '../../core/load-types.ts';
 import type { Ratio } from '../../core/types.ts';
+import { formatNumber } from '../../core/units.ts';
 import type { LoadExtent } from './extent.ts';
 
 /** A difference below this is the chat template and the tokenizer; more changes what was measured. */
@@ -27,7 +28,7 @@ export function lengthNotes(
   const output = tokens.output / requests.ok;
   if (outputTokens !== null && output < outputTokens * (1 - WORTH_SAYING)) {
     notes.push(
-      `answers had ${Number(output.toPrecision(3))} tokens on average, ${Math.round(outputTokens)} were allowed: --ignore-eos makes them as long, where the server knows it`,
+      `answers had ${formatNumber(output)} tokens on average, ${Math.round(outputTokens)} were allowed: --ignore-eos makes them as long, where the server knows it`,
     );
   }
   return notes;

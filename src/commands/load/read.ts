@@ -4,7 +4,7 @@ import { errorCode, TraceError } from '../../core/errors.ts';
 import { EXIT } from '../../core/exit-code.ts';
 import type { LoadResult } from '../../core/load-types.ts';
 import { printable } from '../../core/text.ts';
-import { formatBytes } from '../../report/format.ts';
+import { formatBytes } from '../../core/units.ts';
 
 /** A result of `trace load`, from the folder of its recording or the JSON document that it printed. Throws a TraceError that names it. */
 export async function readLoadResult(path: string, cwd: string): Promise<LoadResult> {

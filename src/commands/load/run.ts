@@ -103,6 +103,7 @@ async function runBeside(run: Run): Promise<LoadRun> {
     sources: beside.sources,
     sinks: sinks.all,
     clock,
+    since: start.startedAt,
     duration: running.finished,
     onStop: () => () => {},
     onTick: () => {

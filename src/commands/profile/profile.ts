@@ -6,7 +6,7 @@ import type { Profile } from '../../core/profile.ts';
 import type { ExactReport } from '../../report/profile/exact.ts';
 import type { ProfileReport } from '../../report/profile/report.ts';
 import { profileVerdict } from '../../report/profile/terminal.ts';
-import { formatSeconds } from '../../report/format.ts';
+import { formatSeconds } from '../../core/units.ts';
 import type { Command, CommandContext, Environment } from '../command-line/command.ts';
 import { toolVersion } from '../version.ts';
 import { StopSignals } from '../watching/stop-signals.ts';

@@ -1,3 +1,4 @@
+import { hypothesisMechanism } from '../../core/hypothesis.ts';
 import { readFile, stat } from 'node:fs/promises';
 import { dirname, join, resolve } from 'node:path';
 import type { Verdict } from '../../analysis/hypotheses/hypotheses.ts';
@@ -39,7 +40,7 @@ async function readVerdict(path: string): Promise<Verdict> {
   const counts = [countText(verdict['subject']), countText(verdict['control'])];
   const [subject = 'no trial', control] = counts.filter((text) => text !== null);
   return {
-    mechanism: printable(mechanism, 60),
+    mechanism: hypothesisMechanism(mechanism),
     outcome,
     summary: `${outcome.replace('-', ' ')}, ${subject}${control === undefined ? '' : `, the control ${control}`}`,
   };

@@ -1,3 +1,4 @@
+import { FINDING_KINDS } from '../../core/catalogue/catalogue.ts';
 import type { Finding, FindingKind, Severity } from '../../core/types.ts';
 import { isVerdict } from '../../report/verdict.ts';
 import { invalidValue } from '../command-line/parse.ts';
@@ -12,35 +13,8 @@ export type FailOn =
 /** Worst first. */
 const SEVERITIES: readonly Severity[] = ['critical', 'warning', 'note'];
 
-/** Complete, because the type asks for each. */
-const KINDS: Readonly<Record<FindingKind, true>> = {
-  'loop-blocked': true,
-  'cpu-spin': true,
-  'cpu-throttled': true,
-  'memory-limit': true,
-  'memory-leak': true,
-  'fd-leak': true,
-  'socket-leak': true,
-  'task-leak': true,
-  'thread-leak': true,
-  deadlock: true,
-  'lock-contention': true,
-  race: true,
-  crosstalk: true,
-  'lost-update': true,
-  'latency-drift': true,
-  'process-exit': true,
-  wedge: true,
-  saturation: true,
-  'client-saturated': true,
-  'request-errors': true,
-  'slow-requests': true,
-  'gpu-memory-leak': true,
-  'gpu-idle': true,
-  'gpu-throttled': true,
-  'gpu-fault': true,
-  'growth-inconclusive': true,
-};
+/** All that may be named, as completion offers them. */
+export const FAIL_ON_WORDS: readonly string[] = [...SEVERITIES.toReversed(), ...FINDING_KINDS];
 
 /** `warning`, `loop-blocked`, `critical,memory-leak`: a list of severities and kinds. Anything else is a usage error. */
 export function parseFailOn(texts: readonly string[]): readonly FailOn[] {
@@ -50,7 +24,7 @@ export function parseFailOn(texts: readonly string[]): readonly FailOn[] {
 function parseOne(word: string): FailOn {
   const severity = SEVERITIES.find((one) => one === word);
   if (severity !== undefined) return { by: 'severity', severity };
-  const kind = (Object.keys(KINDS) as FindingKind[]).find((one) => one === word);
+  const kind = FINDING_KINDS.find((one) => one === word);
   if (kind !== undefined) return { by: 'kind', kind };
   throw invalidValue('--fail-on', word, 'note, warning, critical or a kind such as loop-blocked');
 }

@@ -8,7 +8,7 @@ import {
 } from '../attach/options.ts';
 import type { OptionTable, OptionValues, Usage } from '../command-line/command.ts';
 import { parseHttpUrl } from '../command-line/parse.ts';
-import { type FailOn, parseFailOn } from './fail-on.ts';
+import { FAIL_ON_WORDS, type FailOn, parseFailOn } from './fail-on.ts';
 import { runHelp } from './help.ts';
 
 /** What of attach's options makes sense for a process that trace starts. */
@@ -77,7 +77,7 @@ export const runUsage: Usage = {
     values: {
       ...attachUsage.completes.values,
       report: 'file',
-      'fail-on': ['note', 'warning', 'critical', 'loop-blocked', 'memory-leak', 'process-exit'],
+      'fail-on': FAIL_ON_WORDS,
     },
   },
 };

@@ -5,6 +5,7 @@ import { monotonicNow } from '../../core/clock.ts';
 import { ATTR, EVENT } from '../../core/semconv.ts';
 import { printable } from '../../core/text.ts';
 import type { Event, ObserveContext, Ratio, Seconds } from '../../core/types.ts';
+import { formatSeconds } from '../../core/units.ts';
 import { maskCredentials } from '../../platform/target-title.ts';
 import type { Source } from '../watching/watch.ts';
 
@@ -86,7 +87,7 @@ function readyEvent(at: Seconds, { after, url }: { after: Seconds; url: URL }): 
     at,
     name: EVENT.ready,
     severity: 'info',
-    body: `ready ${after.toFixed(2)} s after its start`,
+    body: `ready ${formatSeconds(after)} after its start`,
     attributes: { [ATTR.startupDuration]: after, [ATTR.urlFull]: shown(url) },
   };
 }
@@ -106,7 +107,10 @@ function ask(url: URL, signal: AbortSignal): Promise<string | null> {
       request.destroy();
       resolve(result);
     };
-    const timer = setTimeout(() => end(`no answer within ${ANSWER_LIMIT} s`), ANSWER_LIMIT * 1e3);
+    const timer = setTimeout(
+      () => end(`no answer within ${formatSeconds(ANSWER_LIMIT)}`),
+      ANSWER_LIMIT * 1e3,
+    );
     request.on('response', ({ statusCode = 0 }) => {
       end(statusCode >= 200 && statusCode < 300 ? null : `HTTP ${statusCode}`);
     });

@@ -5,7 +5,7 @@ import { TraceError } from '../../core/errors.ts';
 import type { Finding, Seconds } from '../../core/types.ts';
 import { detectRuntime } from '../../platform/runtime.ts';
 import { describeEnd, type StartedCommand } from '../../platform/started-command.ts';
-import { formatSeconds } from '../../report/format.ts';
+import { formatSeconds } from '../../core/units.ts';
 import { runPlan } from '../attach/attach.ts';
 import { withGpus } from '../attach/gpu.ts';
 import { NodeInspector } from '../attach/inspect.ts';

@@ -5,6 +5,7 @@ import { GENAI, GENAI_OPERATION, requestModel } from '../../core/semconv-genai.t
 import { PROBE_METRIC, PROBE_SPAN, PROBE_WAITED, SERVER_EVENT } from '../../core/semconv-server.ts';
 import { printable } from '../../core/text.ts';
 import type { Attributes, Observation, ObserveContext, Seconds } from '../../core/types.ts';
+import { formatSeconds } from '../../core/units.ts';
 import type { Wire } from '../../load/contracts.ts';
 import { Exchange } from '../../load/exchange.ts';
 import type { EndpointPlan } from '../../load/plan.ts';
@@ -181,7 +182,7 @@ function unanswered(at: Seconds, waited: Seconds, attributes: Attributes): Obser
     at,
     name: SERVER_EVENT.probeUnanswered,
     severity: 'info',
-    body: `a request of --probe-url had no answer after ${waited.toFixed(1)} s, when the run ended`,
+    body: `a request of --probe-url had no answer after ${formatSeconds(waited)}, when the run ended`,
     attributes: { ...attributes, [PROBE_WAITED]: waited },
   };
 }

@@ -7,6 +7,7 @@ import { TraceError } from '../../core/errors.ts';
 import { EXIT } from '../../core/exit-code.ts';
 import { printable } from '../../core/text.ts';
 import type { Bytes, Seconds } from '../../core/types.ts';
+import { formatSeconds } from '../../core/units.ts';
 import { askForJson, type JsonAnswer } from '../../platform/json-request.ts';
 import { endProcessGroup } from '../../platform/touch.ts';
 import { member } from './sources/imported.ts';
@@ -85,10 +86,10 @@ export class BackendServer {
         this.readyAfter = after;
         return child.pid ?? 0;
       }
-      if (after > limit) throw this.#failed(`it did not answer within ${limit} s`);
+      if (after > limit) throw this.#failed(`it did not answer within ${formatSeconds(limit)}`);
       if (monotonicNow() - saidAt > SAY_EVERY) {
         saidAt = monotonicNow();
-        say(`${Math.round(after)} s, not ready; last line: ${this.#tail(1)}`);
+        say(`${formatSeconds(Math.round(after))}, not ready; last line: ${this.#tail(1)}`);
       }
       await sleep(ASK_EVERY * 1e3, undefined, { signal: this.#aborting.signal });
     }

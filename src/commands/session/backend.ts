@@ -4,6 +4,7 @@ import { usageError } from '../../core/errors.ts';
 import { EXIT, type ExitCode } from '../../core/exit-code.ts';
 import { printable, quoteForShell } from '../../core/text.ts';
 import type { Session } from '../../core/session.ts';
+import { formatSeconds } from '../../core/units.ts';
 import { maskCredentials } from '../../platform/target-title.ts';
 import { type Backend, BACKENDS, backendsIn } from '../../session/backends.ts';
 import { attachCommand } from '../attach/attach.ts';
@@ -128,7 +129,7 @@ async function run(context: CommandContext): Promise<ExitCode> {
     const pid = await server.start(command, { limit: ready, say });
     const said = await server.ask();
     await note(
-      `answered after ${server.readyAfter.toFixed(1)} s as ${printable(said.model, 120)}: ${printable(said.text, 300)}`,
+      `answered after ${formatSeconds(server.readyAfter)} as ${printable(said.model, 120)}: ${printable(said.text, 300)}`,
     );
     environment.stdout.write(`${printable(said.model, 120)}: ${printable(said.text, 2000)}\n`);
     const code = await watch(pid, duration, { context, signals });

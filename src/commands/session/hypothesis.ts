@@ -98,7 +98,7 @@ const CHANGES: Readonly<Record<string, Change>> = {
       evidence,
       timestamp: asked.at,
     });
-    if (session.focus.hypothesis.startsWith(one.id)) {
+    if (isAbout(session.focus.hypothesis, one.id)) {
       for (const key of ['hypothesis', 'test', 'expecting'])
         document.setField('current_focus', key, '');
     }
@@ -106,6 +106,11 @@ const CHANGES: Readonly<Record<string, Change>> = {
   },
   rank,
 };
+
+/** Whether a focus, `H1` or `H1: the claim`, is on that hypothesis; on `H12` it is not on `H1`. */
+function isAbout(focus: string, id: string): boolean {
+  return /^H\d+/.exec(focus)?.[0] === id;
+}
 
 /** What a terminal asks for in an editor. */
 const FORM: readonly FormField[] = [
@@ -138,7 +143,7 @@ function add(document: SessionDocument, session: Session, { words, values }: Ask
   if (claim === '')
     throw usageError(
       'a hypothesis of what?',
-      "trace session hypothesis add 'two retries share an id'",
+      "trace session hypothesis add 'two retries share an id' --refutes …",
     );
   const refutes = textOf(values, 'refutes');
   if (refutes === null)

@@ -3,6 +3,7 @@ import { resolve } from 'node:path';
 import { errorCode, usageError } from '../../core/errors.ts';
 import { printable } from '../../core/text.ts';
 import type { Fields } from '../../core/session.ts';
+import { formatBytes } from '../../core/units.ts';
 import { extractReport, type Report, REPORT_LIMIT } from '../../session/report-text.ts';
 import type { CommandContext } from '../command-line/command.ts';
 import { textOf } from './opening.ts';
@@ -60,7 +61,7 @@ function ofReport(text: string): Source {
   const report = extractReport(text);
   const notes =
     text.length > REPORT_LIMIT
-      ? [`only the first ${REPORT_LIMIT / 2 ** 20} MiB of the report were read`]
+      ? [`only the first ${formatBytes(REPORT_LIMIT)} of the report were read`]
       : [];
   return {
     title: report.title,

@@ -1,5 +1,6 @@
 import { ATTR, EVENT } from '../../core/semconv.ts';
 import type { Clock, Event, Gap, Observation, Seconds } from '../../core/types.ts';
+import { formatOffset } from '../../core/units.ts';
 import { uptime } from '../../platform/proc.ts';
 
 /**
@@ -94,7 +95,7 @@ function suspended(from: Seconds, to: Seconds, asleep: Seconds): Gap {
     to,
     collector: 'clock',
     reason: 'suspended',
-    detail: `the machine slept for ${inWords(asleep)}, which is no time of the run; times of day after it are too early by as much`,
+    detail: `the machine slept for ${formatOffset(asleep)}, which is no time of the run; times of day after it are too early by as much`,
   };
 }
 
@@ -104,15 +105,7 @@ function step(at: Seconds, by: Seconds): Event {
     at,
     name: EVENT.clockStep,
     severity: 'warn',
-    body: `the wall clock was set ${by > 0 ? 'forward' : 'back'} by ${inWords(Math.abs(by))}: durations are right, times of day go by the clock as it was at the start`,
+    body: `the wall clock was set ${by > 0 ? 'forward' : 'back'} by ${formatOffset(Math.abs(by))}: durations are right, times of day go by the clock as it was at the start`,
     attributes: { [ATTR.clockStep]: by },
   };
-}
-
-/** `3 h 2 min`, `12.3 s`. */
-function inWords(seconds: Seconds): string {
-  if (seconds < 60) return `${seconds.toFixed(1)} s`;
-  const minutes = Math.round(seconds / 60);
-  const [hours, rest] = [Math.floor(minutes / 60), minutes % 60];
-  return [hours > 0 ? `${hours} h` : '', rest > 0 ? `${rest} min` : ''].filter(Boolean).join(' ');
 }

@@ -11,6 +11,7 @@ import type {
   RunStart,
   Sink,
 } from '../../core/types.ts';
+import { formatSeconds } from '../../core/units.ts';
 import { defaultRecordingDirectory } from '../../recording/directory.ts';
 import { type MemoryRecording, memoryRecording } from '../../recording/memory.ts';
 import { openRecording } from '../../recording/reader.ts';
@@ -125,7 +126,7 @@ async function openDisk(
       clock,
       onFailure: (error) => screen.recordingFailure(`the recording stopped: ${error.message}`),
       onResume: ({ from, to }) =>
-        screen.problem(`the recording goes on; it lacks ${(to - from).toFixed(0)} s`),
+        screen.problem(`the recording goes on; it lacks ${formatSeconds(to - from)}`),
     });
   } catch (error) {
     // A folder the user named must work; the default one is a courtesy that a full or read-only disk may refuse.

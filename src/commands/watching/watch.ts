@@ -77,6 +77,8 @@ export interface WatchOptions {
   readonly endsWith?: (gap: Gap) => boolean;
   readonly sinks: readonly Sink[];
   readonly clock: Clock;
+  /** When the run began, by its recording: from then on, what was not seen is a gap. */
+  readonly since: Seconds;
   /** Null: until stopped, or until what is watched is gone. A promise: until it is settled, whatever is gone. */
   readonly duration: Seconds | Promise<unknown> | null;
   /** Calls `stop` when somebody ends the run; the result ends that. */
@@ -101,22 +103,27 @@ export interface Watched {
  */
 const SETTLED_AFTER: Seconds = 1;
 
+/** Unix seconds in a double resolve 0.2 µs: times this close together are one. */
+const CLOCK_GRAIN: Seconds = 1e-6;
+
 /** Seconds between two clock anchors. */
 const ANCHOR_EVERY = 60;
 
 /** Never throws on account of a collector: what fails becomes a gap. */
 export async function watch(options: WatchOptions): Promise<Watched> {
-  const { clock, duration } = options;
+  const { clock, duration, since: from } = options;
   const controller = new AbortController();
   // Each source of each process listens to it.
   setMaxListeners(0, controller.signal);
-  const from = clock.now();
   let reason: Watched['reason'] = 'duration';
   let observed = 0;
   const unseen = new Map<number | undefined, Seconds>();
   const meter = new CpuMeter(clock);
   const clocks = new ClockWatch(clock);
   const heap = new HeapTidy(clock.mono());
+  // What the sources hand over after that was seen before it.
+  let to: Seconds | null = null;
+  controller.signal.addEventListener('abort', () => (to = clock.now()), { once: true });
   const release = options.onStop(() => {
     reason = 'interrupted';
     controller.abort();
@@ -140,8 +147,9 @@ export async function watch(options: WatchOptions): Promise<Watched> {
       observation.reason === 'late' &&
       observation.collector === 'event-loop'
     ) {
-      const { pid, from: since, to } = observation;
-      unseen.set(pid, (unseen.get(pid) ?? 0) + to - since);
+      const { pid, from: since, to: until } = observation;
+      // What passed before the first sample says nothing of how the sampler fares.
+      if (since - from > CLOCK_GRAIN) unseen.set(pid, (unseen.get(pid) ?? 0) + until - since);
     }
     if (
       observation.kind === 'gap' &&
@@ -158,12 +166,14 @@ export async function watch(options: WatchOptions): Promise<Watched> {
   try {
     const context = { signal: controller.signal, clock };
     const watching = new Set<Promise<void>>();
-    const add = (source: Source): void => {
-      const watched = drain(source, context, emit).finally(() => watching.delete(watched));
+    const add = (source: Source, since: Seconds = clock.now()): void => {
+      const watched = drain(source, { ...context, since }, emit).finally(() =>
+        watching.delete(watched),
+      );
       watching.add(watched);
     };
-    for (const source of options.sources) add(source);
-    options.joining?.(add, controller.signal);
+    for (const source of options.sources) add(source, from);
+    options.joining?.((source) => add(source), controller.signal);
     const ended = until?.finally(() => controller.abort()).catch(() => {});
     // What joins while the others are waited for is waited for too.
     while (watching.size > 0) await Promise.all(watching);
@@ -175,7 +185,7 @@ export async function watch(options: WatchOptions): Promise<Watched> {
   }
   return {
     from,
-    to: clock.now(),
+    to: to ?? clock.now(),
     reason,
     ownCpu: meter.ratio(),
     unseen: Math.max(0, ...unseen.values()),

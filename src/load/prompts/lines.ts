@@ -2,6 +2,7 @@ import { closeSync, openSync, readFileSync, readSync, fstatSync } from 'node:fs'
 import { errorCode, TraceError } from '../../core/errors.ts';
 import { EXIT } from '../../core/exit-code.ts';
 import { printable } from '../../core/text.ts';
+import { formatBytes } from '../../core/units.ts';
 
 /** The records of a JSON Lines file, or of one JSON array, read one at a time: a data set of a gigabyte costs its line offsets. */
 
@@ -118,7 +119,7 @@ function scan(
   let isBlank = true;
   const finish = (end: number): void => {
     if (end - start > LONGEST_LINE) {
-      throw datasetError(path, line, `is longer than ${LONGEST_LINE / 1024 / 1024} MiB`);
+      throw datasetError(path, line, `is longer than ${formatBytes(LONGEST_LINE)}`);
     }
     if (!isBlank) {
       starts.push(start);

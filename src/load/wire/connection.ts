@@ -2,6 +2,7 @@ import type { OnReadOpts, Socket } from 'node:net';
 import type { RequestError } from '../../core/load-types.ts';
 import { monotonicNow } from '../../core/clock.ts';
 import type { Seconds } from '../../core/types.ts';
+import { formatSeconds } from '../../core/units.ts';
 import type { Exchange } from '../exchange.ts';
 import type { Timeouts } from '../plan.ts';
 import type { AnswerOptions } from './answer.ts';
@@ -106,20 +107,28 @@ export class Connection {
     const waited = now - this.#activeAt;
     if (this.#phase === 'connecting' || this.#phase === 'handshake') {
       if (waited > timeouts.connect) {
-        this.abort(failure('timeout.connect', `no connection in ${timeouts.connect} s`));
+        this.abort(
+          failure('timeout.connect', `no connection in ${formatSeconds(timeouts.connect)}`),
+        );
         return;
       }
     } else if (this.#phase === 'waiting') {
       if (timeouts.firstByte !== null && waited > timeouts.firstByte) {
-        this.abort(failure('timeout.first_byte', `no answer in ${timeouts.firstByte} s`));
+        this.abort(
+          failure('timeout.first_byte', `no answer in ${formatSeconds(timeouts.firstByte)}`),
+        );
         return;
       }
     } else if (timeouts.stall !== null && waited > timeouts.stall) {
-      this.#outOfTime(failure('stall', `nothing more in ${timeouts.stall} s`, this.#status));
+      this.#outOfTime(
+        failure('stall', `nothing more in ${formatSeconds(timeouts.stall)}`, this.#status),
+      );
       return;
     }
     if (now - this.#givenAt > timeouts.total) {
-      this.#outOfTime(failure('timeout.total', `not over in ${timeouts.total} s`, this.#status));
+      this.#outOfTime(
+        failure('timeout.total', `not over in ${formatSeconds(timeouts.total)}`, this.#status),
+      );
     }
   }
 

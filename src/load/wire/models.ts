@@ -5,6 +5,7 @@ import { EXIT } from '../../core/exit-code.ts';
 import { asArray, asObject } from '../../core/otlp-values.ts';
 import { printable } from '../../core/text.ts';
 import type { Seconds } from '../../core/types.ts';
+import { formatSeconds } from '../../core/units.ts';
 import type { EndpointPlan } from '../plan.ts';
 import { authorityOf, identityOf } from './dialer.ts';
 import { socketFailure, statusFailure } from './failure.ts';
@@ -114,7 +115,7 @@ function get(
         ? httpRequest(options, take)
         : httpsRequest({ ...options, ...authorityOf(tls), ...identityOf(tls) }, take);
     const timer = setTimeout(
-      () => request.destroy(new Error(`no answer in ${timeout} s`)),
+      () => request.destroy(new Error(`no answer in ${formatSeconds(timeout)}`)),
       timeout * 1e3,
     );
     request.on('close', () => clearTimeout(timer));

@@ -1,6 +1,6 @@
 import type { ThreadTimes } from '../../core/thread-times.ts';
 import type { Seconds } from '../../core/types.ts';
-import { formatCount, formatSeconds } from '../format.ts';
+import { formatCount, formatSeconds } from '../../core/units.ts';
 import { clipStart, displayWidth, outside, pad } from '../layout.ts';
 import type { Page } from '../page.ts';
 

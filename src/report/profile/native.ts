@@ -1,5 +1,5 @@
 import type { Seconds } from '../../core/types.ts';
-import { formatCount, formatSeconds } from '../format.ts';
+import { formatCount, formatSeconds } from '../../core/units.ts';
 
 /** What `--native` adds to a profile: which tool looked, and for how long it stopped the process. */
 

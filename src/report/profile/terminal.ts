@@ -6,7 +6,7 @@ import {
 import type { Profile, ProfileMode } from '../../core/profile.ts';
 import { rankPlaces } from '../../core/place.ts';
 import type { Frame, Ratio, Seconds } from '../../core/types.ts';
-import { formatCount, formatRatio, formatSeconds } from '../format.ts';
+import { formatCount, formatRatio, formatSeconds } from '../../core/units.ts';
 import { clipEnd, clipStart, displayWidth, outside, pad } from '../layout.ts';
 import { Page } from '../page.ts';
 import type { Surface } from '../style.ts';

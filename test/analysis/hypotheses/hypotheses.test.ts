@@ -1,46 +1,10 @@
 import { describe, expect, it } from 'vitest';
-import { detectAll } from '../../../src/analysis/detectors.ts';
-import { hypothesesOf, type Verdict } from '../../../src/analysis/hypotheses/hypotheses.ts';
 import { seededRandom } from '../../../src/core/random.ts';
 import { ATTR, EVENT, METRIC, SPAN } from '../../../src/core/semconv.ts';
-import type { Attributes, Finding, Metric, Observation } from '../../../src/core/types.ts';
-import { memoryRecording } from '../../../src/recording/memory.ts';
-import { MIB, START, T0 } from '../simulated-run.ts';
-
-/** What the detectors find in a simulated run, and the explanations of it. */
-function explain(observations: readonly Observation[], verdicts: readonly Verdict[] = []) {
-  const recording = memoryRecording(START);
-  for (const one of observations) recording.write(one);
-  const view = recording.view();
-  const findings = detectAll(view);
-  return { findings, ...ranked(findings, observations, verdicts) };
-}
-
-/** Explanations of given findings, for what is easier said than simulated. */
-function ranked(
-  findings: readonly Finding[],
-  observations: readonly Observation[] = [],
-  verdicts: readonly Verdict[] = [],
-) {
-  const recording = memoryRecording(START);
-  for (const one of observations) recording.write(one);
-  const hypotheses = hypothesesOf(recording.view(), findings, { recording: 'rec', verdicts });
-  return { hypotheses, first: hypotheses[0]?.mechanism };
-}
-
-const readings = (
-  metric: Metric,
-  count: number,
-  value: (second: number) => number,
-  attributes: Attributes = {},
-): Observation[] =>
-  Array.from({ length: count }, (_, second) => ({
-    kind: 'sample',
-    at: T0 + second,
-    metric: metric.name,
-    value: value(second),
-    attributes,
-  }));
+import type { Attributes, Metric, Observation } from '../../../src/core/types.ts';
+import { MIB, T0 } from '../simulated-run.ts';
+import { readings } from '../simulated-run.ts';
+import { explain } from './explain.ts';
 
 const memory = (count: number, mebibytes: (second: number) => number) =>
   ['anonymous', 'shared'].flatMap((kind) =>
@@ -93,22 +57,6 @@ const blocks = (extra: Attributes) => [
   ...[1, 2, 3].map((at) => block(at, 0.2, extra)),
 ];
 const onCpu = (seconds: number) => ({ [ATTR.onCpu]: seconds, [ATTR.runQueueWait]: 0.001 });
-
-const finding = (kind: Finding['kind'], more: Partial<Finding> = {}): Finding => ({
-  id: 'F1',
-  code: 'TRC000',
-  kind,
-  mechanism: null,
-  severity: 'warning',
-  confidence: 'likely',
-  pid: 42,
-  summary: kind,
-  where: [],
-  evidence: [{ kind: 'seen', summary: 'seen' }],
-  measure: {},
-  remedy: null,
-  ...more,
-});
 
 const even = () => counted(METRIC.cpuTime, 300, () => 0.4);
 const noise = seededRandom(11);
@@ -219,52 +167,6 @@ describe('the cause of a simulated run is the first explanation', () => {
     expect(hypotheses.length).toBeLessThanOrEqual(5);
     expect(first).toBe(mechanism);
   });
-
-  it.each<[string, string, readonly Finding[]]>([
-    [
-      'lock-order',
-      'a cycle',
-      [finding('deadlock', { mechanism: 'lock cycle', confidence: 'confirmed' })],
-    ],
-    ['pool-exhaustion', 'a pool', [finding('deadlock', { mechanism: 'pool exhaustion' })]],
-    ['lost-wakeup', 'a wake-up', [finding('deadlock', { mechanism: 'lost wake-up' })]],
-    ['dependency', 'a GPU that hangs', [finding('wedge', { mechanism: 'kernel hung' })]],
-    [
-      'client',
-      'a client that is too slow',
-      [finding('client-saturated'), finding('slow-requests', { id: 'F2' })],
-    ],
-    ['saturation', 'a queue', [finding('saturation'), finding('slow-requests', { id: 'F2' })]],
-    [
-      'crash',
-      'a worker that died',
-      [finding('process-exit'), finding('request-errors', { id: 'F2' })],
-    ],
-    ['race', 'answers of others', [finding('crosstalk'), finding('request-errors', { id: 'F2' })]],
-    [
-      'race',
-      'errors that rise with concurrency',
-      [finding('race'), finding('request-errors', { id: 'F2', summary: 'http.5xx' })],
-    ],
-    [
-      'blocked-loop',
-      'requests that wait for a loop',
-      [
-        finding('slow-requests', {
-          where: [{ function: 'f', file: 'a.py', line: 1, module: null, thread: null, share: 1 }],
-        }),
-      ],
-    ],
-    ['ageing', 'latency that drifts', [finding('latency-drift')]],
-    ['throttled', 'a GPU held down', [finding('gpu-throttled')]],
-    [
-      'host-bound',
-      'a GPU that waits for Python',
-      [finding('gpu-idle', { mechanism: 'host-bound' })],
-    ],
-  ])('%s: %s', (mechanism, _, findings) => {
-    expect(ranked(findings).first).toBe(mechanism);
-  });
 });
 
 describe('explanations', () => {
@@ -294,6 +196,20 @@ describe('explanations', () => {
       { ...verdict, mechanism: 'warm-up', outcome: 'reproduced' },
     ]);
     expect(supported.hypotheses[0]).toMatchObject({ mechanism: 'warm-up', status: 'supported' });
+  });
+
+  it('blame the allocator where memory grows and the objects of the runtime do not', () => {
+    const grows = memory(300, (s) => 100 + s / 2 + noise());
+    const level = readings(METRIC.heapUsed, 300, () => 20 * MIB, { [ATTR.heapSpace]: 'old_space' });
+    const clues = (observations: readonly Observation[]) => {
+      const { findings, hypotheses } = explain(observations);
+      expect(findings).toMatchObject([{ kind: 'growth-inconclusive' }]);
+      return hypotheses.find(({ mechanism }) => mechanism === 'allocator')?.for;
+    };
+    expect(clues([...grows, ...level])).toMatchObject([
+      { summary: 'objects of the runtime did not grow' },
+    ]);
+    expect(clues(grows)).toEqual([]);
   });
 
   it('are none where nothing was found', () => {

@@ -1,9 +1,8 @@
 import { join } from 'node:path';
 import {
-  installPackages,
   installPython314,
-  keptFolder,
   locatePython,
+  npmPackages,
   pythonEnvironment,
 } from '../../environments.ts';
 import { MAIN } from '../../e2e/cli.ts';
@@ -181,9 +180,10 @@ export async function pythonTools(): Promise<readonly InsideTool[]> {
 
 /** The tools on a Node target. memlab reads snapshots that something else has taken. */
 export async function nodeTools(): Promise<readonly InsideTool[]> {
-  const folder = await keptFolder(`memlab-${MEMLAB}`, (making) =>
-    installPackages(making, [`memlab@${MEMLAB}`], { PUPPETEER_SKIP_DOWNLOAD: '1' }),
-  );
+  const folder = await npmPackages(`memlab-${MEMLAB}`, [`memlab@${MEMLAB}`], {
+    cost: '100 MB',
+    env: { PUPPETEER_SKIP_DOWNLOAD: '1' },
+  });
   const memlab = join(folder, 'node_modules', '.bin', 'memlab');
   const script = join(program, 'node', 'inside.js');
   const name = `Node ${process.versions.node}`;

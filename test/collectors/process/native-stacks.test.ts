@@ -39,7 +39,9 @@ const STACK = 'echo "TID $pid:"; echo "#0  0x00007f00 nap@@GLIBC_2.2 - /lib/libc
 describe('a look by a tool that stops the target', () => {
   it('says for how long it was stopped at most, which is not shorter than it was', async () => {
     const one = target();
-    const good = tool('good', `kill -STOP $pid; sleep 0.1; ${STACK}; kill -CONT $pid`);
+    // A signal takes effect when its receiver has a core.
+    const stop = 'kill -STOP $pid; until grep -q "^State:.*T" /proc/$pid/status; do :; done';
+    const good = tool('good', `${stop}; sleep 0.1; ${STACK}; kill -CONT $pid`);
     const { stacks, held, longest, states } = await lookNatively(good, one, 5);
     expect(stacks?.threads).toEqual([
       {

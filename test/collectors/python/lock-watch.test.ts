@@ -39,6 +39,7 @@ it('a run that is left on looks seldom until somebody stands still, and then oft
       const first = await take(looking, clock.mono());
       let last = first;
       for (let turn = 0; turn < TURNS && last.seen === 0; turn++) {
+        // Real time: asked again until both wait, at most 300 times.
         await sleep(100);
         clock.advance(10);
         last = await take(looking, clock.mono());

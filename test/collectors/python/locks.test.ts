@@ -54,11 +54,13 @@ async function contention(python: string, name: string, looks: number) {
   let last = null;
   // A look counts when threads have moved since the last: on a full machine they may not.
   for (let i = 0; i < 20 * looks && moved < looks; i++) {
+    // Real time: between two looks; one counts when the threads have moved.
     await sleep(50);
     if (!tally.begin(look.begin())) continue;
     moved++;
     tally.first();
     for (let reading = 0; reading < 5; reading++) {
+      // Real time: the readings of one look.
       await sleep(7);
       tally.again();
     }

@@ -64,7 +64,7 @@ describe.each(interpreters())('threads that want connections, Python $version', 
       'work',
     ]);
     expect(findings[0]?.evidence[1]?.summary).toMatch(
-      /^worker-\d has connection: Connection in report \(.*thread_connections\.py:\d+\) and has not moved for \d+ s \(lock\)$/,
+      /^worker-\d has connection: Connection in report \(.*thread_connections\.py:\d+\) and has not moved for [\d.]+ s \(lock\)$/,
     );
   });
 

@@ -5,10 +5,10 @@ import { deadlock } from '../../../src/analysis/deadlock.ts';
 import { fakeClock } from '../../../src/core/clock.ts';
 import type {
   Detector,
-  Finding,
   RecordingView,
   Seconds,
   Snapshot,
+  UnnumberedFinding,
 } from '../../../src/core/types.ts';
 import { startReady } from '../../targets/harness.ts';
 
@@ -30,7 +30,7 @@ export interface Watching {
 export async function findingsOfLook(
   { python, program, look, kind, every, detectors = [deadlock] }: Watching,
   turns: number,
-): Promise<Omit<Finding, 'id'>[]> {
+): Promise<UnnumberedFinding[]> {
   const target = await startReady(python, [...program]);
   const shared = new SharedPython();
   const snapshots: Snapshot[] = [];

@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest';
+import { monotonicNow } from '../../../src/core/clock.ts';
 import { CrewLoop } from '../../../collectors/sampler/crew-loop.ts';
 import {
   type Batch,
@@ -120,15 +121,16 @@ function reaction(isOver: (message: WorkerMessage) => boolean): Script['react'] 
   let hasJoined = false;
   let hasStopped = false;
   return (message, send) => {
-    if (message.kind === 'opened') send({ kind: 'go', member: message.member });
+    if (message.kind === 'opened')
+      send({ kind: 'go', member: message.member, since: monotonicNow() });
     else if (!hasJoined) {
       hasJoined = true;
       send({ kind: 'open', member: 2, plan: plan() });
     }
     if (!hasStopped && isOver(message)) {
       hasStopped = true;
-      send({ kind: 'stop', member: 1 });
-      send({ kind: 'stop', member: 2 });
+      send({ kind: 'stop', member: 1, at: monotonicNow() });
+      send({ kind: 'stop', member: 2, at: monotonicNow() });
       send({ kind: 'end' });
     }
   };
@@ -155,7 +157,7 @@ describe('a crew of several processes', () => {
       react: reaction(after(1, 2)),
     });
     expect(seen.get(2)?.map(({ last }) => last)).toEqual([true]);
-    expect(gapsOf(seen.get(2))).toMatchObject([
+    expect(gapsOf(seen.get(2)).filter(({ reason }) => reason !== 'late')).toMatchObject([
       { reason: 'failed', detail: expect.stringContaining('a bug of ours') as string },
     ]);
     expect(rounds).toBe(30);
@@ -201,10 +203,10 @@ describe('a crew of several processes', () => {
       plans: { 1: plan(OWN.startTicks + 1) },
       react(message, send) {
         if (message.kind === 'opened' && message.member === 1) {
-          send({ kind: 'go', member: 1 });
+          send({ kind: 'go', member: 1, since: monotonicNow() });
           send({ kind: 'open', member: 2, plan: plan() });
         } else if (message.kind === 'opened') {
-          send({ kind: 'go', member: 2 });
+          send({ kind: 'go', member: 2, since: monotonicNow() });
           send({ kind: 'drop', member: 2 });
         } else send({ kind: 'end' });
       },

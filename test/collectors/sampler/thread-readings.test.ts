@@ -1,20 +1,37 @@
 import { type ChildProcess, spawn } from 'node:child_process';
+import { readFileSync } from 'node:fs';
 import { setTimeout as wait } from 'node:timers/promises';
 import { afterEach, describe, expect, it } from 'vitest';
 import { mechanismOf, ProcThreadReadings } from '../../../collectors/sampler/thread-readings.ts';
 
 const children: ChildProcess[] = [];
 
-/** A process of Node that runs `code`, and readings of its main thread once it says it is ready. */
+/** A process of Node that runs `code`, and readings of its main thread once it has started to. */
 async function readingsOf(code: string): Promise<ProcThreadReadings> {
   const child = spawn(process.execPath, ['-e', `console.log('ready');${code}`], {
     stdio: ['pipe', 'pipe', 'inherit'],
   });
   children.push(child);
   await new Promise((resolve) => child.stdout?.once('data', resolve));
-  await wait(200);
   const pid = child.pid ?? expect.fail('no process');
   return new ProcThreadReadings(pid, pid);
+}
+
+/** By the kernel's count, how often a process's main thread got a core. */
+const turnsOf = (pid: number): string =>
+  readFileSync(`/proc/${pid}/schedstat`, 'utf8').split(' ')[2] ?? '';
+
+/** Waits until the main thread of the one child has not run for a while. */
+async function untilItRests(): Promise<void> {
+  const pid = children[0]?.pid ?? expect.fail('no process');
+  let before = '';
+  const rests = (): boolean => {
+    const turns = turnsOf(pid);
+    const isSame = turns === before;
+    before = turns;
+    return isSame;
+  };
+  await expect.poll(rests, { interval: 100, timeout: 30_000 }).toBe(true);
 }
 
 /** The answers of `times` questions, 5 ms apart. */
@@ -22,6 +39,7 @@ async function ask(readings: ProcThreadReadings, times: number): Promise<boolean
   const answers: boolean[] = [];
   for (let i = 0; i < times; i++) {
     answers.push(readings.staysAsleep());
+    // Real time: between two questions; the thread does nothing meanwhile.
     await wait(5);
   }
   return answers;
@@ -36,6 +54,7 @@ describe('staysAsleep', () => {
     const readings = await readingsOf(
       'Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 20e3);',
     );
+    await untilItRests();
     const [first, ...others] = await ask(readings, 20);
     expect(first).toBe(false);
     expect(others).toEqual(others.map(() => true));
@@ -50,12 +69,20 @@ describe('staysAsleep', () => {
 
   it('is not true where the thread ran for a moment in between', async () => {
     const readings = await readingsOf('setInterval(() => {}, 1);');
-    expect(await ask(readings, 20)).not.toContain(true);
+    const pid = children[0]?.pid ?? expect.fail('no process');
+    const turns = (): string => turnsOf(pid);
+    for (let i = 0; i < 20; i++) {
+      const before = turns();
+      readings.staysAsleep();
+      await expect.poll(turns, { interval: 1, timeout: 30_000 }).not.toBe(before);
+      expect(readings.staysAsleep()).toBe(false);
+    }
     readings.close();
   });
 
   it('is not true of a thread that is gone', async () => {
     const readings = await readingsOf('setInterval(() => {}, 1e6);');
+    await untilItRests();
     expect((await ask(readings, 3)).at(-1)).toBe(true);
     const child = children[0] ?? expect.fail('no process');
     child.kill('SIGKILL');

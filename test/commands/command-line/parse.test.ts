@@ -4,10 +4,10 @@ import {
   parseDuration,
   parseHttpUrl,
   parseSize,
-  writeDuration,
 } from '../../../src/commands/command-line/parse.ts';
+import { writeDuration } from '../../../src/core/duration.ts';
 
-const rule = { flag: '-d', bare: 's', least: 0.001, most: 86_400 } as const;
+const rule = { flag: '-d', bare: 's', least: 0.0001, most: 10 * 86_400 } as const;
 
 describe('parseDuration', () => {
   it.each([
@@ -18,6 +18,8 @@ describe('parseDuration', () => {
     ['1.5h', 5400],
     ['1d', 86_400],
     ['500ms', 0.5],
+    ['500us', 0.0005],
+    ['10d', 864_000],
     ['.5s', 0.5],
     [' 3 s ', 3],
   ])('reads %s', (text, seconds) => {

@@ -38,7 +38,7 @@ describe('a --trigger expression', () => {
     ['', /--trigger '': it must be a metric, one of > >= < <=, and a value/],
     ['delay', /it must be a metric/],
     ['delay>', /nothing follows >/],
-    ['delay>200', /no unit came, and this is a time, so ms or s must follow/],
+    ['delay>200', /no unit came, and this is a time, so us, ms, s, min, h or d must follow/],
     ['delay>4GiB', /'GiB' came, and this is a time/],
     ['delay<200ms', /a delay is compared by > or >=, not by </],
     ['delay.growth>1s/min', /a delay does not grow/],

@@ -59,7 +59,7 @@ describe('trace run', () => {
 });
 
 describe('--fail-on', () => {
-  const finding = (over: Partial<Finding>): Finding => ({
+  const finding = (over: Omit<Partial<Finding>, 'mechanism' | 'facts'>): Finding => ({
     id: 'F1',
     code: 'TRC101',
     kind: 'loop-blocked',

@@ -181,8 +181,8 @@ describe('the environment of a session', () => {
       0.05,
     );
     expect(facts.map(({ name, value, reason }) => [name, value?.length ?? reason])).toEqual([
-      ['slow', 'not told within 0.05 s'],
-      ['slower', 'not told within 0.05 s'],
+      ['slow', 'not told within 50 ms'],
+      ['slower', 'not told within 50 ms'],
       ['broken', 'EIO'],
       ['good', 400],
     ]);

@@ -176,8 +176,7 @@ describe('a run', () => {
 describe('an end', () => {
   it('by stop lets the requests under way end', async () => {
     const { run, stages, records } = begin(planOf([stage(closed(3), { duration: 60 })]));
-    while (stages.length === 0) await sleep(5);
-    await sleep(150);
+    while (records().length <= 3) await sleep(5);
     run.stop();
     await expect(run.finished).resolves.toEqual({ interrupted: true });
     expect(records().length).toBeGreaterThan(3);
@@ -186,9 +185,8 @@ describe('an end', () => {
   });
 
   it('by a second stop ends them', async () => {
-    const { run, stages, records } = begin(planOf([stage(closed(3), { duration: 60 })]));
-    while (stages.length === 0) await sleep(5);
-    await sleep(100);
+    const { run, records } = begin(planOf([stage(closed(3), { duration: 60 })]));
+    while (records().length === 0) await sleep(5);
     run.stop();
     run.stop();
     await expect(run.finished).resolves.toEqual({ interrupted: true });

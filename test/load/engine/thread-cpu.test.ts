@@ -26,6 +26,7 @@ describe('the share of a core', () => {
     const cpu = new ThreadCpu();
     spin(0.12);
     const busy = cpu.share();
+    // Real time: the thread sleeps for so long.
     await new Promise((resolve) => setTimeout(resolve, 400));
     expect(cpu.share()).toBeLessThan(busy);
     cpu.close();

@@ -47,7 +47,10 @@ describe('a --fail-on expression', () => {
     ['ttft.p100>5ms', /'p100' is no statistic/],
     ['ttft.median>5ms', /'median' is no statistic of ttft; it is mean/],
     ['ttfb.p99>5ms', /no metric is called 'ttfb\.p99'; they are ttft, itl/],
-    ['ttft.p99>500', /no unit came, and this is a time, so ms or s must follow the number/],
+    [
+      'ttft.p99>500',
+      /no unit came, and this is a time, so us, ms, s, min, h or d must follow the number/,
+    ],
     ['ttft.p99>500req/s', /'req\/s' came, and this is a time/],
     ['error_ratio>5ms', /'ms' came, and this is a share/],
     ['errors.http.418>0', /no class of errors is called 'http\.418'; they are dns, refused/],

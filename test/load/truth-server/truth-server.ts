@@ -1,18 +1,17 @@
-import { execFile, spawnSync } from 'node:child_process';
+import { spawnSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
-import { promisify } from 'node:util';
 import type { Seconds } from '../../../src/core/types.ts';
 import { keptFolder } from '../../environments.ts';
 import { startGroup } from '../../process-group.ts';
 import { FULL } from '../../programs.ts';
+import { runHeard } from '../../set-up-progress.ts';
 import { decodeLog, type TruthLog } from './truth-log.ts';
 
 /** The endpoint that knows the truth (main.go): built on first use, kept in the cache under the hash of its source. */
 
-const run = promisify(execFile);
 const HERE = import.meta.dirname;
 /** A cold build of the standard library on a busy machine; it takes a second from a warm cache. */
 const BUILD_LIMIT_MS = 300_000;
@@ -57,11 +56,16 @@ export async function truthServerProgram(): Promise<string> {
   const hash = createHash('sha256');
   for (const name of sources.toSorted()) hash.update(readFileSync(join(HERE, name)));
   const name = `truth-server-${hash.digest('hex').slice(0, 12)}-${process.arch}`;
-  const folder = await keptFolder(name, async (making) => {
-    const flags = ['-trimpath', '-buildvcs=false', '-o', join(making, 'truth-server')];
-    await run('go', ['build', ...flags, '.'], {
+  const setUp = {
+    what: 'the truth server, built by Go',
+    cost: '6 MB; half a minute where Go has built nothing yet',
+  };
+  const folder = await keptFolder(name, setUp, (making, listen) => {
+    const flags = ['-v', '-trimpath', '-buildvcs=false', '-o', join(making, 'truth-server')];
+    return runHeard('go', ['build', ...flags, '.'], {
       cwd: HERE,
       timeout: BUILD_LIMIT_MS,
+      listen,
       env: { ...process.env, GOTOOLCHAIN: 'local', GOWORK: 'off' },
     });
   });

@@ -1,5 +1,4 @@
 import { describe, expect, test } from 'vitest';
-import { setTimeout as sleep } from 'node:timers/promises';
 import { chatStream, json, SSE_HEAD, streamed } from './answers.ts';
 import { ask, NotedExchange } from './exchange.ts';
 import type { Step } from './scripted-server.ts';
@@ -84,7 +83,7 @@ describe('connections', () => {
     const server = await serve(({ nth }) => (nth === 0 ? [answer, 'FIN'] : [answer]));
     const wire = wireTo(server);
     await ask(wire);
-    await sleep(50);
+    await expect.poll(() => server.open()).toBe(0);
     expect(await ask(wire)).toMatchObject({ error: null, resends: 0 });
     expect(server.connections()).toBe(2);
   });
@@ -93,7 +92,7 @@ describe('connections', () => {
     const server = await serve(() => [answer, 20, answer]);
     const wire = wireTo(server);
     await ask(wire);
-    await sleep(80);
+    await expect.poll(() => server.open()).toBe(0);
     expect(await ask(wire)).toMatchObject({ error: null, resends: 0, text: 'ab' });
     expect(server.connections()).toBe(2);
   });
@@ -170,7 +169,7 @@ describe('the end of a wire', () => {
     wire.send(wire.frame(Buffer.from('{}'), null), exchange);
     await expect.poll(() => server.requests.length).toBe(1);
     wire.close();
-    await sleep(50);
+    await expect.poll(() => server.open()).toBe(0);
     expect(exchange.ends).toBe(0);
   });
 });

@@ -21,6 +21,8 @@ export interface ScriptedServer {
   readonly requests: SeenRequest[];
   readonly endpoint: EndpointPlan;
   connections(): number;
+  /** Those that are still open, on both sides. */
+  open(): number;
   close(): Promise<void>;
 }
 
@@ -76,6 +78,7 @@ export async function startScripted(
     port,
     requests,
     connections: () => connections,
+    open: () => sockets.size,
     endpoint: endpointAt(port, options.path ?? null),
     async close() {
       for (const socket of sockets) socket.destroy();

@@ -8,6 +8,7 @@ import type { Program } from '../../../../repro/schedules/program.ts';
 import { writeSchedule } from '../../../../repro/schedules/schedule.ts';
 import { pctBound } from '../../../../repro/schedules/strategies.ts';
 import { printable } from '../../../core/text.ts';
+import { formatNumber } from '../../../core/units.ts';
 
 /** How the program was named on the command line: its folder, or `--` and a command. */
 export interface Named {
@@ -43,7 +44,7 @@ export function explorationText(
     const bound = pctBound(facts, program.language === 'python');
     const together = 1 - (1 - bound) ** tried;
     lines.push(
-      `a fault of depth ${facts.depth} shows with a probability of ${bound.toPrecision(2)} or more for each schedule, ${together.toPrecision(2)} for ${tried}`,
+      `a fault of depth ${facts.depth} shows with a probability of ${formatNumber(bound)} or more for each schedule, ${formatNumber(together)} for ${tried}`,
     );
   }
   if (failure === null) {

@@ -51,8 +51,8 @@ Exit codes:
   130  interrupted
 
 Examples:
-  trace repro replay lost --schedule py1.q1bKTFGyMqoFAA
-  trace repro replay --runs 50 --schedule py1.q1bKTFGyMqoFAA -- python app.py
+  trace repro replay lost --schedule $SCHEDULE
+  trace repro replay --runs 50 --schedule $SCHEDULE -- python app.py
 
 More: docs/schedules.md
 `;

@@ -8,6 +8,7 @@ import type { Verified } from '../../../../repro/shrink/verify.ts';
 import { runTrial, type TrialEnvironment } from '../../../../repro/trials/run-trial.ts';
 import { EXIT, type ExitCode } from '../../../core/exit-code.ts';
 import type { Ratio, Seconds } from '../../../core/types.ts';
+import { formatSeconds } from '../../../core/units.ts';
 import type { CommandContext } from '../../command-line/command.ts';
 import { StopSignals } from '../../watching/stop-signals.ts';
 import { makeArms } from '../run/arms.ts';
@@ -74,9 +75,9 @@ export async function shrinkFolder(
       verified.failing > 0 && (control === null || (control.failing === 0 && control.runs > 0));
     if (isSound || name === SMALL_FILE) await writeParameters(join(folder, name), parameters);
     const lines = [
-      `${sizes(given)} before, in ${budget.spent} trials and ${looked.toFixed(1)} s${isMinimal ? '' : '; the budget ended before everything was tried'}`,
+      `${sizes(given)} before, in ${budget.spent} trials and ${formatSeconds(looked)}${isMinimal ? '' : '; the budget ended before everything was tried'}`,
       `${sizes(parameters)} left: ${name}`,
-      `verified with fresh seeds: fails ${verified.failing} of ${verified.runs}, in ${(budget.elapsed - looked).toFixed(1)} s more${fellBackText(fellBack)}`,
+      `verified with fresh seeds: fails ${verified.failing} of ${verified.runs}, in ${formatSeconds(budget.elapsed - looked)} more${fellBackText(fellBack)}`,
       controlText(arms.control?.label ?? null, control),
     ];
     environment.onResult?.({ summary: lines.join('; '), link: folder });

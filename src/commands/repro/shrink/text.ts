@@ -7,7 +7,8 @@ import type { Budget } from '../../../../repro/shrink/budget.ts';
 import type { ShrunkSchedule } from '../../../../repro/shrink/schedule.ts';
 import { printable } from '../../../core/text.ts';
 import type { Ratio, Seconds } from '../../../core/types.ts';
-import { writeDuration } from '../../command-line/parse.ts';
+import { writeDuration } from '../../../core/duration.ts';
+import { formatSeconds } from '../../../core/units.ts';
 
 /** What minimising may cost, before it begins. */
 export function budgetText(limits: { keep: Ratio; trials: number; time: Seconds }): string {
@@ -29,7 +30,7 @@ export function shrunkText(
 ): string {
   const { delays, places, before, verified, isMinimal, fellBack, schedule } = shrunk;
   const lines = [
-    `${before} waits before, ${delays.length} left, in ${budget.spent} runs and ${budget.elapsed.toFixed(1)} s${isMinimal ? '' : '; the budget ended before every one was tried'}`,
+    `${before} waits before, ${delays.length} left, in ${budget.spent} runs and ${formatSeconds(budget.elapsed)}${isMinimal ? '' : '; the budget ended before every one was tried'}`,
     `verified: fails ${verified.failing} of ${verified.runs}${fellBackText(fellBack)}`,
     `schedule: ${writeSchedule(program.language, schedule)}`,
   ];

@@ -75,8 +75,8 @@ Exit codes:
 Examples:
   trace repro shrink lost --keep-rate 0.8
   trace repro shrink lost --package redis==4.5.3 --control redis==4.5.5
-  trace repro shrink --schedule py1.q1bKTFGyMqoFAA lost
-  trace repro shrink --schedule py1.q1bKTFGyMqoFAA -- python app.py
+  trace repro shrink --schedule $SCHEDULE lost
+  trace repro shrink --schedule $SCHEDULE -- python app.py
 
 More: docs/schedules.md
 `;

@@ -1,6 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { printable } from '../../../core/text.ts';
 import type { Seconds } from '../../../core/types.ts';
+import { formatSeconds } from '../../../core/units.ts';
 import { collectorFacts } from './collectors.ts';
 import type { EnvironmentFact, Surroundings } from './fact.ts';
 import { gitFacts } from './git.ts';
@@ -40,7 +41,7 @@ export async function discoverEnvironment(
     parts.map(async (part) => {
       try {
         const facts = await Promise.race([part.look(surroundings), late]);
-        return facts ?? absent(part.names, `not told within ${limit} s`);
+        return facts ?? absent(part.names, `not told within ${formatSeconds(limit)}`);
       } catch (error) {
         return absent(part.names, error instanceof Error ? error.message : String(error));
       }

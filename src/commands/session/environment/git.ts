@@ -1,4 +1,5 @@
 import type { Seconds } from '../../../core/types.ts';
+import { formatSeconds } from '../../../core/units.ts';
 import { findProgram } from '../../../platform/programs.ts';
 import { runBriefly } from '../../../platform/run-briefly.ts';
 import type { EnvironmentFact, Surroundings } from './fact.ts';
@@ -36,7 +37,11 @@ export async function gitFacts({ cwd, env }: Surroundings): Promise<readonly Env
   if (status.ended !== 'exit' || status.code !== 0)
     return [
       commit,
-      { name: 'git_dirty', value: null, reason: `git status did not answer within ${LIMIT} s` },
+      {
+        name: 'git_dirty',
+        value: null,
+        reason: `git status did not answer within ${formatSeconds(LIMIT)}`,
+      },
     ];
   const files = dirtyFiles(status.output);
   const more = files.length > FILES_SHOWN ? `, and ${files.length - FILES_SHOWN} more` : '';

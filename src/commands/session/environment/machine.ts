@@ -4,7 +4,7 @@ import { memoryLimitOf } from '../../../platform/cgroup-limits.ts';
 import { containerSigns } from '../../../platform/container.ts';
 import { describeHost } from '../../../platform/host.ts';
 import { readProc } from '../../../platform/proc.ts';
-import { formatBytes } from '../../../report/format.ts';
+import { formatBytes } from '../../../core/units.ts';
 import type { EnvironmentFact, Surroundings } from './fact.ts';
 
 /** Kernel, distribution, container, memory and disk. */

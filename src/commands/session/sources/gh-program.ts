@@ -1,5 +1,6 @@
 import { spawn } from 'node:child_process';
 import { ANSWER_LIMIT, REQUEST_LIMIT } from './imported.ts';
+import { formatSeconds } from '../../../core/units.ts';
 
 /** GitHub's own program, which keeps its user's credentials: we never see them. */
 
@@ -22,7 +23,7 @@ export function askGh(
     const parts: Buffer[] = [];
     let [length, said] = [0, ''];
     const timer = setTimeout(
-      () => stop(`it did not answer within ${REQUEST_LIMIT} s`),
+      () => stop(`it did not answer within ${formatSeconds(REQUEST_LIMIT)}`),
       REQUEST_LIMIT * 1e3,
     );
     const end = (answer: GhAnswer): void => {

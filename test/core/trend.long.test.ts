@@ -1,0 +1,4 @@
+import { testFamilies } from './trend-families.ts';
+
+// Three minutes.
+testFamilies([180]);
