@@ -44,12 +44,25 @@ export function largeContentOf(objects: HeapObjects, address: number, type: Heap
   return contentOf(objects, { address, type }, LARGE);
 }
 
+interface Container {
+  readonly address: number;
+  readonly type: HeapType;
+}
+
 /** What lies in a container. */
 export function contentOf(
   objects: HeapObjects,
-  { address, type }: { readonly address: number; readonly type: HeapType },
+  container: Container,
   extent: Extent = USUAL,
 ): Content {
+  const content = sampleOf(objects, container, extent);
+  if (content.type !== null) return content;
+  // It has been given a new table since its head was read, and the old one is gone.
+  objects.renew(container.address);
+  return sampleOf(objects, container, extent);
+}
+
+function sampleOf(objects: HeapObjects, { address, type }: Container, extent: Extent): Content {
   const entries: [number, number][] = [];
   objects.items(address, type, {
     limit: extent.sample,

@@ -17,6 +17,8 @@ const INT = { size: 16, tag: 16, header: 24, digit: 4 } as const;
 const GC_HEADER = 16;
 /** Before objects whose attributes the interpreter manages (3.11 on): two more words. */
 const MANAGED_HEADER = 16;
+/** The words of a container's head; some lead to its table. */
+const HEAD = 48;
 /** More entries, or a longer text, than a machine has memory for. */
 const SOUND_SIZE = 2 ** 36;
 const SOUND_ENTRIES = 2 ** 31;
@@ -139,6 +141,15 @@ export class HeapObjects {
         this.#dequeItems(address, limit, item);
         break;
       default:
+    }
+  }
+
+  /** Reads the head of a container anew, and the beginning of what it leads to. */
+  renew(address: number): void {
+    this.memory.renew(address);
+    for (let at = 16; at < HEAD; at += 8) {
+      const table = this.memory.word(address + at);
+      if (isPointer(table)) this.memory.renew(table);
     }
   }
 

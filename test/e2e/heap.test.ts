@@ -71,7 +71,11 @@ describe('a look', () => {
         while (step.done !== true) step = steps.next();
         const look = step.value;
         if (look === null || look.lacking !== null) continue;
-        expect(look.objects).toBeGreaterThan(57_000);
+        // 14,000 records of 20,000 stay, each with its dict and its list; so many of the rest were met as it happened.
+        const counts = ['__main__.Record', 'dict', 'list'].map(
+          (name) => look.types.find(({ type }) => type === name)?.count ?? 0,
+        );
+        expect(Math.min(...counts)).toBeGreaterThanOrEqual(14_000);
         expect(look.containers[0]?.at?.path).toBe('__main__.kept');
       }
     } finally {

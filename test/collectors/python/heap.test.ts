@@ -1,6 +1,10 @@
 import { join } from 'node:path';
 import { afterEach, describe, expect, it } from 'vitest';
+import { contentOf } from '../../../collectors/python/heap-content.ts';
 import { PythonHeap } from '../../../collectors/python/heap-look.ts';
+import { HeapMemory } from '../../../collectors/python/heap-memory.ts';
+import { HeapObjects } from '../../../collectors/python/heap-objects.ts';
+import { HeapTypes } from '../../../collectors/python/heap-types.ts';
 import { openPython } from '../../../collectors/python/reader.ts';
 import { heapGrowth, type HeapGrowth } from '../../../src/core/heap-growth.ts';
 import type { HeapLook } from '../../../src/core/heap-look.ts';
@@ -133,5 +137,33 @@ it.each(interpreters())(
     // 200 entries of 40 functions of 100 to 150 bytes, each with a cell, a bound method and a dict; the list alone is some 400 bytes.
     expect(bytes('own')).toBeGreaterThan(200 * 40 * 300);
     expect(bytes('common')).toBeLessThan(200 * 1500);
+  },
+);
+
+it.each(interpreters())(
+  'finds what lies in a dict whose table was replaced after its head was read: $version',
+  async ({ path, version }) => {
+    const program = `
+import os, sys
+rows = {n: (n,) for n in range(20000)}
+print("READY %d 0" % os.getpid(), id(rows), flush=True)
+for line in sys.stdin:
+    rows.update((n, (n,)) for n in range(200000))
+    print("HELD", flush=True)
+`;
+    const target = await startReady(path, ['-c', program]);
+    running.push(target);
+    const opened = openPython(target.pid);
+    if (!opened.ok) throw new Error(opened.reason);
+    open.push(opened.reader);
+    const { minor, objects: live } = opened.reader;
+    const memory = new HeapMemory(live.memory);
+    const objects = new HeapObjects(memory, new HeapTypes(memory, minor), minor);
+    const address = Number(target.lines[0]?.split(' ')[3]);
+    const type = objects.typeOf(address);
+    if (type === null) throw new Error(`no dict of ${version} at ${address}`);
+    await hold(target, 1);
+    // What the head that was read leads to is free by now.
+    expect(contentOf(objects, { address, type }).type?.name).toBe('tuple');
   },
 );
