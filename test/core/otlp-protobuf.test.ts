@@ -15,9 +15,10 @@ import type { OtlpPayload } from '../../src/core/otlp-types.ts';
 import { type Signal, decodeRequest } from '../otel/protobuf.ts';
 import { END, FINDING, START, observations } from '../recording/observations.ts';
 import { SDK_LOGS, SDK_METRICS, SDK_SPANS } from './otlp-sdk-data.ts';
+import { rounds } from '../rounds.ts';
 
 const FIRST_SEED = 1;
-const CASES = 50;
+const CASES = rounds(50);
 const context = encodeContext(START);
 
 /** What JSON makes of it, with lone surrogates as protobuf's UTF-8 has to write them. */

@@ -1,4 +1,4 @@
 import { testFamilies } from './trend-families.ts';
 
-// Three minutes.
-testFamilies([180]);
+// One minute, and three.
+testFamilies([60, 180]);

@@ -165,9 +165,9 @@ describe('a damaged recording', () => {
   });
 });
 
-it('values nested a million deep cost nothing but themselves', async () => {
+it('values nested a hundred thousand deep cost nothing but themselves', async () => {
   const path = telemetry(await recorded());
-  const deep = `${'{"arrayValue":{"values":['.repeat(1e6)}${']}}'.repeat(1e6)}`;
+  const deep = `${'{"arrayValue":{"values":['.repeat(1e5)}${']}}'.repeat(1e5)}`;
   const attributes = `"attributes":[{"key":"a","value":${deep}}]`;
   const point = `{"timeUnixNano":"1700000000000000000","asDouble":1,${attributes}}`;
   const metrics = `"metrics":[{"name":"deep","gauge":{"dataPoints":[${point}]}}]`;
@@ -176,8 +176,7 @@ it('values nested a million deep cost nothing but themselves', async () => {
   await appendFile(path, `{"resourceSpans":[{"scopeSpans":[{${spans}}]}]}\n`);
   const recording = await openRecording(path);
   expect(recording.series(METRIC.fds.name)[0]?.value).toHaveLength(10);
-  // Parsing 100 MB takes seconds, and on a busy machine many.
-}, 120_000);
+});
 
 /** The value with each of its inner parts in turn replaced by some nonsense. */
 function breakages(value: unknown, nonsense: readonly unknown[]): unknown[] {

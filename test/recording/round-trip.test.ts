@@ -7,10 +7,11 @@ import { memoryRecording } from '../../src/recording/memory.ts';
 import { openRecording } from '../../src/recording/reader.ts';
 import { openRecordingWriter } from '../../src/recording/writer.ts';
 import { END, FINDING, START, observations } from './observations.ts';
+import { rounds } from '../rounds.ts';
 
 /** Change it to look for other cases; a failure prints the seed of its own. */
 const FIRST_SEED = 20_261_121;
-const CASES = 200;
+const CASES = rounds(200);
 
 let folder: string;
 beforeAll(async () => {

@@ -6,6 +6,7 @@ import type { SessionDocument } from '../../src/session/document.ts';
 import { newSession } from '../../src/session/new-session.ts';
 import { readSession } from '../../src/session/session.ts';
 import { openDocument } from '../../src/session/shape.ts';
+import { rounds } from '../rounds.ts';
 
 const documentOf = (text: string): SessionDocument => openDocument(text);
 const NOW = new Date('2026-11-23T10:00:00Z');
@@ -84,7 +85,7 @@ function textOf(random: () => number, pieces: readonly string[], most: number): 
 describe('a value', () => {
   it('comes back as it was written, whatever it holds, and changes nothing else', () => {
     const random = seededRandom(7);
-    for (let round = 0; round < 2000; round++) {
+    for (let round = 0; round < rounds(2000); round++) {
       const document = documentOf(empty());
       const value = textOf(random, [...PIECES, ...CONTROLS.slice(0, 6)], 9);
       const other = textOf(random, PIECES, 9);
@@ -138,7 +139,7 @@ describe('a value', () => {
 describe('a file', () => {
   it('is written back byte by byte when nothing is changed', () => {
     const random = seededRandom(3);
-    for (let round = 0; round < 5000; round++) {
+    for (let round = 0; round < rounds(5000); round++) {
       const text = textOf(random, [...PIECES, ...CONTROLS], 60);
       expect(documentOf(text).toString()).toBe(text);
     }
@@ -146,7 +147,7 @@ describe('a file', () => {
 
   it('keeps what it does not know when something is set: only lines of the field change', () => {
     const random = seededRandom(5);
-    for (let round = 0; round < 1500; round++) {
+    for (let round = 0; round < rounds(1500); round++) {
       const own = `\n<!-- mine -->\n## Private\n${textOf(
         random,
         PIECES.filter((one) => !/```|<!--|DATA|^#/.test(one)),

@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { seededRandom } from '../../src/core/random.ts';
 import { isSlug, SLUG_LIMIT, slugOf } from '../../src/session/slug.ts';
+import { rounds } from '../rounds.ts';
 
 const NOW = new Date('2026-11-23T10:00:00Z');
 const slug = (title: string, ...taken: string[]): string =>
@@ -49,7 +50,7 @@ describe('a slug', () => {
       '\n',
       'K',
     ];
-    for (let round = 0; round < 20_000; round++) {
+    for (let round = 0; round < rounds(20_000); round++) {
       const length = Math.floor(random() * 50);
       const title = Array.from(
         { length },

@@ -6,6 +6,7 @@ import { openPython, PythonReader } from '../../../collectors/python/reader.ts';
 import { ProcessMemory } from '../../../src/platform/memory.ts';
 import { interpreters } from '../../environments.ts';
 import { UntrustedMemory } from './untrusted-memory.ts';
+import { rounds } from '../../rounds.ts';
 
 /** A real process whose words come out wrong now and then: each byte of a wrong word has its top bit set. */
 class CorruptedMemory extends UntrustedMemory {
@@ -59,7 +60,7 @@ sys.stdin.read()`;
       const seen = new Set<string>();
       const doubts = new Set<string>();
       for (const rate of [1e-4, 1e-3, 1e-2, 5e-2]) {
-        for (let round = 0; round < 100; round++) {
+        for (let round = 0; round < rounds(100); round++) {
           const reader = new PythonReader(
             new PythonObjects(new CorruptedMemory(memory, rate), objects.table, objects.symbols),
             { pid, version, close: () => {} },

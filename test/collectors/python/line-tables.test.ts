@@ -4,6 +4,7 @@ import { promisify } from 'node:util';
 import { describe, expect, it } from 'vitest';
 import { lineDecoder } from '../../../collectors/python/line-tables.ts';
 import { interpreters } from '../../environments.ts';
+import { rounds } from '../../rounds.ts';
 
 const TABLES = join(import.meta.dirname, '../../fixtures/python-stacks/code_tables.py');
 const run = promisify(execFile);
@@ -55,7 +56,7 @@ describe('a line table', () => {
     (minor) => {
       const decode = lineDecoder(minor);
       let seed = 1;
-      for (let round = 0; round < 300; round++) {
+      for (let round = 0; round < rounds(300); round++) {
         const table = Uint8Array.from({ length: round }, () => {
           seed = (Math.imul(seed, 1_103_515_245) + 12_345) & 0x7fffffff;
           return seed >> 16;

@@ -9,6 +9,7 @@ import { OFFSET_TABLES } from '../../../collectors/python/offset-tables.ts';
 import { PythonReader } from '../../../collectors/python/reader.ts';
 import { MemoryError } from '../../../src/platform/memory.ts';
 import { UntrustedMemory } from './untrusted-memory.ts';
+import { rounds } from '../../rounds.ts';
 
 /** The whole of the imagined target: few addresses, so that pointers in the noise often lead to something. */
 const SLOTS = Array.from({ length: 12 }, (_, i) => 0x7f00_0000_0000 + i * 1024);
@@ -110,7 +111,7 @@ describe.each(OFFSET_TABLES.map((table) => ({ table, minor: table.minor })))(
     it.each(KINDS)('gives no unsound frame, no exception, and an end: %s', (_, kind) => {
       const doubts = new Set<string>();
       let threads = 0;
-      for (let seed = 0; seed < 150; seed++) {
+      for (let seed = 0; seed < rounds(150); seed++) {
         const memory = new NoiseMemory({ ...kind, seed });
         const reader = new PythonReader(new PythonObjects(memory, table, SYMBOLS), {
           pid: process.pid,
