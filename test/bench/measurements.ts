@@ -70,12 +70,7 @@ export async function rowsOf<T>(
 ): Promise<T[]> {
   const file = join(cacheFolder(), 'bench', state, `${name}.jsonl`);
   mkdirSync(dirname(file), { recursive: true });
-  const rows = existsSync(file)
-    ? readFileSync(file, 'utf8')
-        .split('\n')
-        .slice(0, -1)
-        .map((line) => JSON.parse(line) as T)
-    : [];
+  const rows = linesOf<T>(file);
   while (rows.length < n) {
     const row = await measure(rows.length);
     appendFileSync(file, `${JSON.stringify(row)}\n`);
@@ -83,6 +78,41 @@ export async function rowsOf<T>(
     console.log(`${name}: ${rows.length} of ${n}`);
   }
   return rows.slice(0, n);
+}
+
+/** A row in docs/data. */
+interface KeptRow<T> {
+  readonly state: string;
+  readonly name: string;
+  readonly row: T;
+}
+
+/** As {@link rowsOf}, in a file of docs/data: committed, it is taken up on another machine. Rows of another state are dropped. */
+export async function keptRowsOf<T>(
+  file: `docs/data/${string}.jsonl`,
+  { name, n, state }: { readonly name: string; readonly n: number; readonly state: string },
+  measure: () => Promise<T>,
+): Promise<T[]> {
+  const path = join(ROOT, file);
+  const kept = linesOf<KeptRow<T>>(path).filter((one) => one.state === state);
+  const rows = kept.filter((one) => one.name === name).map(({ row }) => row);
+  while (rows.length < n) {
+    const row = await measure();
+    rows.push(row);
+    kept.push({ state, name, row });
+    writeFileSync(path, `${kept.map((one) => JSON.stringify(one)).join('\n')}\n`);
+    console.log(`${name}: ${rows.length} of ${n}`);
+  }
+  return rows.slice(0, n);
+}
+
+/** The rows of a file of JSON lines; none where there is none. */
+function linesOf<T>(file: string): T[] {
+  if (!existsSync(file)) return [];
+  return readFileSync(file, 'utf8')
+    .split('\n')
+    .slice(0, -1)
+    .map((line) => JSON.parse(line) as T);
 }
 
 /** The first row of that name that was measured last, of whatever state; null where none was. */

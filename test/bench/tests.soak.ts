@@ -1,16 +1,16 @@
 import { execFileSync, spawn } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { cpus, tmpdir } from 'node:os';
 import { join, relative } from 'node:path';
 import { it } from 'vitest';
 import { type Running, startHog, startReady } from '../targets/harness.ts';
-import { commit, publish, rowsOf, setting, table } from './measurements.ts';
+import { commit, keptRowsOf, publish, setting, table } from './measurements.ts';
 
 /*
  * `npm run soak -- tests`: whether `npm test` passes wherever it runs. 5 runs on the machine as it is, 20 beside two processes that burn CPU and
  * one that writes to the disk, and 30 of the files that failed in any of these and of the ten that start the most processes. It goes
- * on where it was broken off, as long as nothing that a test sees has changed.
+ * on where it was broken off, on another machine too, as long as nothing that a test sees has changed.
  */
 
 const ROOT = join(import.meta.dirname, '..', '..');
@@ -27,6 +27,9 @@ const BURNERS = 2;
 const PROJECTS = ['unit', 'programs', 'timed'].flatMap((name) => ['--project', name]);
 
 interface Run {
+  readonly at: string;
+  /** What it ran on. */
+  readonly cpu: string;
   readonly minutes: number;
   readonly passed: number;
   /** `FILE > TEST: first line of why` */
@@ -45,7 +48,7 @@ interface Report {
 function state(): string {
   const git = (...args: readonly string[]): string =>
     execFileSync('git', args, { cwd: ROOT, encoding: 'utf8' });
-  if (git('status', '--porcelain') !== '')
+  if (git('status', '--porcelain', '--', '.', ':!docs/data') !== '')
     throw new Error('commit first: what is run is the commit');
   const tree = git('ls-tree', '-r', 'HEAD').replaceAll(/^.*\tdocs\/data\/.*\n/gm, '');
   return createHash('sha256').update(tree).digest('hex').slice(0, 12);
@@ -73,7 +76,11 @@ async function runTests({ words = [], env = {}, limitS = LIMIT_S }: RunOptions =
   const kill = setTimeout(() => process.kill(-(child.pid ?? 0), 'SIGKILL'), limitS * 1e3);
   const code = await new Promise<number | null>((resolve) => child.once('close', resolve));
   clearTimeout(kill);
-  const minutes = (performance.now() - began) / 60e3;
+  const seen = {
+    at: new Date().toISOString().slice(0, 16),
+    cpu: `${cpus().length} × ${cpus()[0]?.model.trim() ?? '?'}`,
+    minutes: (performance.now() - began) / 60e3,
+  };
   try {
     const { files: all, lost } = JSON.parse(readFileSync(path, 'utf8')) as Report;
     const failed = Object.entries(all).flatMap(([file, one]) =>
@@ -84,12 +91,12 @@ async function runTests({ words = [], env = {}, limitS = LIMIT_S }: RunOptions =
     // An error while it closed, or a hang after its end, belongs to no test.
     const isSilent = failures.length === 0 && (code !== 0 || passed === 0);
     return {
-      minutes,
+      ...seen,
       passed,
       failed: isSilent ? [`the run ended with ${String(code)}`] : failures,
     };
   } catch {
-    return { minutes, passed: 0, failed: [`the run ended with ${String(code)} and no report`] };
+    return { ...seen, passed: 0, failed: [`the run ended with ${String(code)} and no report`] };
   } finally {
     rmSync(folder, { recursive: true, force: true });
   }
@@ -111,8 +118,8 @@ async function underLoad(work: () => Promise<Run>): Promise<Run> {
   }
 }
 
-/** Test files with how many processes and threads were started on the machine while each ran, one at a time; the most first. */
-async function startsByFile(): Promise<readonly (readonly [file: string, starts: number])[]> {
+/** The test files during which most processes and threads were started on the machine, one file at a time. */
+async function mostStarts(): Promise<readonly (readonly [file: string, starts: number])[]> {
   const folder = mkdtempSync(join(tmpdir(), 'tracewright-starts-'));
   const path = join(folder, 'starts.json');
   try {
@@ -124,7 +131,8 @@ async function startsByFile(): Promise<readonly (readonly [file: string, starts:
     const starts = JSON.parse(readFileSync(path, 'utf8')) as Record<string, number>;
     return Object.entries(starts)
       .map(([file, n]) => [relative(ROOT, file), n] as const)
-      .toSorted((a, b) => b[1] - a[1]);
+      .toSorted((a, b) => b[1] - a[1])
+      .slice(0, MOST_STARTS);
   } finally {
     rmSync(folder, { recursive: true, force: true });
   }
@@ -135,8 +143,15 @@ const said = (run: Run): string => (run.failed.length === 0 ? '0' : run.failed.j
 
 function tableOf(runs: readonly Run[]): string {
   return table(
-    ['run', 'minutes', 'passed', 'failed'],
-    runs.map((run, i) => [String(i + 1), run.minutes.toFixed(1), String(run.passed), said(run)]),
+    ['run', 'at', 'on', 'minutes', 'passed', 'failed'],
+    runs.map((run, i) => [
+      String(i + 1),
+      run.at,
+      run.cpu,
+      run.minutes.toFixed(1),
+      String(run.passed),
+      said(run),
+    ]),
   );
 }
 
@@ -144,20 +159,18 @@ const failuresIn = (runs: readonly Run[]): number =>
   runs.reduce((sum, { failed }) => sum + failed.length, 0);
 
 it('npm test', { timeout: 24 * 3600 * 1e3 }, async () => {
-  const at = state();
-  const quiet = await rowsOf('tests-quiet', QUIET, () => runTests(), at);
-  const loaded = await rowsOf('tests-loaded', LOADED, () => underLoad(() => runTests()), at);
-  const [starts = []] = await rowsOf('tests-starts', 1, startsByFile, at);
-  const most = starts.slice(0, MOST_STARTS);
+  const tree = state();
+  const rows = <T>(name: string, n: number, measure: () => Promise<T>): Promise<T[]> =>
+    keptRowsOf('docs/data/tests.jsonl', { name, n, state: tree }, measure);
+  const quiet = await rows('quiet', QUIET, () => runTests());
+  const loaded = await rows('loaded', LOADED, () => underLoad(() => runTests()));
+  const [most = []] = await rows('starts', 1, mostStarts);
   const failing = [...quiet, ...loaded].flatMap(({ failed }) =>
     failed.flatMap((one) => fileOf(one) ?? []),
   );
   const files = [...new Set([...failing, ...most.map(([file]) => file)])];
-  const repeated = await rowsOf(
-    'tests-repeated',
-    REPEATED,
-    () => underLoad(() => runTests({ words: files })),
-    at,
+  const repeated = await rows('repeated', REPEATED, () =>
+    underLoad(() => runTests({ words: files })),
   );
   publish(
     'npm test, wherever it runs',
