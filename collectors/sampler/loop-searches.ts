@@ -1,3 +1,4 @@
+import { monotonicNow } from '../../src/core/clock.ts';
 import type { Seconds } from '../../src/core/types.ts';
 import type { ProcessMemory } from '../../src/platform/memory.ts';
 import type { LoopProbe } from '../event-loop/loop-probe.ts';
@@ -16,6 +17,21 @@ const FIRST_PAUSE: Seconds = 0.003;
 /** Threads searched at a time. */
 const THREAD_LIMIT = 8;
 
+interface Sought {
+  readonly search: LoopSearch;
+  readonly from: Seconds;
+}
+
+/** A loop, and since when its thread was searched. */
+export interface FoundProbe {
+  readonly tid: number;
+  readonly probe: LoopProbe;
+  readonly soughtFrom: Seconds;
+}
+
+/** Most rounds find nothing, and make nothing. */
+const NONE: readonly FoundProbe[] = [];
+
 export interface LoopSearchOptions {
   readonly memory: ProcessMemory;
   /** Only loops that keep them count (Node's main loop, not the one inside spawnSync). */
@@ -28,8 +44,8 @@ export interface LoopSearchOptions {
 export class LoopSearches {
   readonly #pid: number;
   readonly #options: LoopSearchOptions;
-  readonly #searches = new Map<number, LoopSearch>();
-  #found: { readonly tid: number; readonly probe: LoopProbe }[] = [];
+  readonly #searches = new Map<number, Sought>();
+  #found: FoundProbe[] = [];
   #next: Seconds = 0;
 
   constructor(pid: number, options: LoopSearchOptions) {
@@ -41,7 +57,8 @@ export class LoopSearches {
   add(tid: number): boolean {
     if (this.#searches.has(tid)) return true;
     if (this.#searches.size >= THREAD_LIMIT) return false;
-    this.#searches.set(tid, findLoopOnStack(this.#pid, tid, this.#options));
+    const search = findLoopOnStack(this.#pid, tid, this.#options);
+    this.#searches.set(tid, { search, from: monotonicNow() });
     return true;
   }
 
@@ -54,9 +71,9 @@ export class LoopSearches {
   round(at: Seconds): void {
     if (this.#searches.size === 0 || at < this.#next) return;
     this.#next = at + SEARCH_EVERY;
-    for (const [tid, search] of this.#searches) {
+    for (const [tid, { search, from }] of this.#searches) {
       const probe = search.tryOnce();
-      if (probe !== null) this.#found.push({ tid, probe });
+      if (probe !== null) this.#found.push({ tid, probe, soughtFrom: from });
       if (probe !== null || search.tries >= (this.#options.limit ?? SEARCH_LIMIT))
         this.#searches.delete(tid);
     }
@@ -72,7 +89,8 @@ export class LoopSearches {
   }
 
   /** Loops found since the last call. */
-  take(): readonly { readonly tid: number; readonly probe: LoopProbe }[] {
+  take(): readonly FoundProbe[] {
+    if (this.#found.length === 0) return NONE;
     const found = this.#found;
     this.#found = [];
     return found;

@@ -1,11 +1,17 @@
+import { monotonicNow } from '../../src/core/clock.ts';
 import { ProcessMemory } from '../../src/platform/memory.ts';
 import type { Seconds } from '../../src/core/types.ts';
 import type { LoopProbe } from '../event-loop/loop-probe.ts';
 import { openNodeMainLoop } from '../event-loop/libuv.ts';
 import { LibuvWatch } from './libuv-watch.ts';
-import { LoopSearches, PARKED_SEARCH_LIMIT } from './loop-searches.ts';
+import { type FoundProbe, LoopSearches, PARKED_SEARCH_LIMIT } from './loop-searches.ts';
 import type { SamplerPlan } from './messages.ts';
-import { type AdapterResult, listsThreads, type RuntimeAdapter } from './runtime-adapter.ts';
+import {
+  type AdapterResult,
+  type FoundLoop,
+  listsThreads,
+  type RuntimeAdapter,
+} from './runtime-adapter.ts';
 import type { Steps } from './steps.ts';
 import { threadName } from './thread-name.ts';
 import { threadsInEpoll } from './worker-threads.ts';
@@ -52,7 +58,7 @@ class NodeAdapter implements RuntimeAdapter {
   readonly #searches: LoopSearches;
   readonly #searched = new Set<number>();
   #discoveries = 0;
-  #fresh: readonly { readonly tid: number; readonly probe: LoopProbe }[];
+  #fresh: readonly FoundProbe[];
 
   constructor(
     plan: SamplerPlan,
@@ -61,25 +67,32 @@ class NodeAdapter implements RuntimeAdapter {
     this.#plan = plan;
     this.#memory = parts.memory;
     this.#searches = parts.searches;
-    this.#fresh = [{ tid: plan.pid, probe: parts.main }];
+    this.#fresh = [{ tid: plan.pid, probe: parts.main, soughtFrom: monotonicNow() }];
   }
 
-  discover(): ReturnType<RuntimeAdapter['discover']> {
-    const { pid, threshold } = this.#plan;
+  discover(): readonly FoundLoop[] {
+    const { pid } = this.#plan;
     const tids = listsThreads(this.#discoveries++) ? threadsInEpoll(pid) : [];
     for (const tid of tids) {
       if (!this.#searched.has(tid) && this.#searches.add(tid)) this.#searched.add(tid);
     }
     const found = [...this.#fresh, ...this.#searches.take()];
     this.#fresh = [];
-    return found.map(({ tid, probe }) => ({
-      thread: { tid, name: threadName(pid, tid), kind: 'libuv' as const },
-      watch: new LibuvWatch({ kind: 'libuv', probe, pid, tid, threshold }),
-    }));
+    return this.#loopsOf(found);
   }
 
-  round(at: Seconds): void {
+  round(at: Seconds): readonly FoundLoop[] {
     this.#searches.round(at);
+    return this.#loopsOf(this.#searches.take());
+  }
+
+  #loopsOf(found: readonly FoundProbe[]): readonly FoundLoop[] {
+    const { pid, threshold } = this.#plan;
+    return found.map(({ tid, probe, soughtFrom }) => ({
+      thread: { tid, name: threadName(pid, tid), kind: 'libuv' as const },
+      watch: new LibuvWatch({ kind: 'libuv', probe, pid, tid, threshold }),
+      soughtFrom,
+    }));
   }
 
   rejected(): Readonly<Record<string, number>> {

@@ -11,7 +11,7 @@ import type {
   SamplerPlan,
   SecondMessage,
 } from './messages.ts';
-import type { HoldUp, RuntimeAdapter } from './runtime-adapter.ts';
+import type { FoundLoop, HoldUp, RuntimeAdapter } from './runtime-adapter.ts';
 import { samplingPeriod } from './sampling-period.ts';
 import { StackTable } from './stack-table.ts';
 import { ProcThreadReadings } from './thread-readings.ts';
@@ -47,6 +47,8 @@ export class ProcessSampler {
   #period: Seconds;
   /** When the process was last found stopped: a turn that this falls into was not the program's doing. */
   #stoppedAt: Seconds = Number.NEGATIVE_INFINITY;
+  /** When the run began, and when sampling did; null before. */
+  #began: { readonly run: Seconds; readonly sampling: Seconds } | null = null;
 
   constructor(plan: SamplerPlan, adapter: RuntimeAdapter) {
     this.plan = plan;
@@ -65,6 +67,7 @@ export class ProcessSampler {
 
   /** Sampling begins: what was counted before is forgotten, and the time since `since` is a gap. */
   begin(at: Seconds, since: Seconds): void {
+    this.#began = { run: since, sampling: at };
     this.#sampledAt = at;
     this.#batchedAt = at;
     this.#samples = 0;
@@ -83,7 +86,7 @@ export class ProcessSampler {
     if (this.#mayHide(at - this.#sampledAt)) this.#reportLate(at, delayedBy);
     this.#sampledAt = at;
     this.#samples++;
-    this.#adapter.round(at);
+    this.#join(this.#adapter.round(at), at);
     for (const { observer } of this.#observers) {
       const block = observer.sample(at);
       if (block !== null) this.#keep(block);
@@ -164,8 +167,12 @@ export class ProcessSampler {
 
   /** Looks for loops that were not there before. */
   discover(at: Seconds): void {
-    if (this.#observers.length >= THREAD_LIMIT) return;
-    for (const { thread, watch } of this.#adapter.discover(at)) {
+    this.#join(this.#adapter.discover(at), at);
+  }
+
+  #join(found: readonly FoundLoop[], at: Seconds): void {
+    for (const { thread, watch, soughtFrom } of found) {
+      if (this.#observers.length >= THREAD_LIMIT) return;
       let readings: ProcThreadReadings;
       try {
         readings = new ProcThreadReadings(this.plan.pid, thread.tid);
@@ -186,7 +193,23 @@ export class ProcessSampler {
         at,
       });
       this.#observers = [...this.#observers, { observer, readings }];
+      this.#noteUnseen(thread, { at, soughtFrom });
     }
+  }
+
+  /** A loop that was there when the run began may have stood still until it was found. */
+  #noteUnseen(
+    { name }: LoopThread,
+    found: { readonly at: Seconds; readonly soughtFrom: Seconds },
+  ): void {
+    const began = this.#began;
+    if (began === null || found.soughtFrom > began.sampling) return;
+    if (this.#mayHide(found.at - began.run))
+      this.#addLateGap(
+        began.run,
+        found.at,
+        (length) => `the event loop of thread ${name} was found ${length} after the run began`,
+      );
   }
 
   #keep(block: BlockMessage): void {

@@ -14,6 +14,7 @@ import { LoopSearches } from './loop-searches.ts';
 import type { SamplerPlan } from './messages.ts';
 import {
   type AdapterResult,
+  type FoundLoop,
   type HoldUp,
   listsThreads,
   type RuntimeAdapter,
@@ -36,8 +37,6 @@ const NAMES_EVERY: Seconds = 1;
 /** The start of a process and the time since boot come in hundredths of a second. No interpreter turns a loop so soon after its start. */
 const BIRTH_TOLERANCE: Seconds = 0.02;
 
-type Found = ReturnType<RuntimeAdapter['discover']>[number];
-
 export function* openPythonAdapter(plan: SamplerPlan): Steps<AdapterResult> {
   const opened = openPython(plan.pid);
   if (!opened.ok) return opened;
@@ -59,6 +58,9 @@ export function* openPythonAdapter(plan: SamplerPlan): Steps<AdapterResult> {
   return { ok: true, adapter };
 }
 
+/** Most rounds find nothing, and make nothing. */
+const NONE: readonly FoundLoop[] = [];
+
 class PythonAdapter implements RuntimeAdapter {
   readonly #plan: SamplerPlan;
   readonly #reader: PythonReader;
@@ -75,10 +77,12 @@ class PythonAdapter implements RuntimeAdapter {
   #states: readonly ThreadState[] = [];
   #names: ReadonlyMap<number, string> = new Map();
   #namesAt: Seconds = Number.NEGATIVE_INFINITY;
-  #fresh: Found[] = [];
+  #fresh: FoundLoop[] = [];
   /** CLOCK_MONOTONIC. */
   readonly #bornAt: Seconds;
   #discoveries = 0;
+  /** When the threads that are gone through were listed. */
+  #lookedFrom: Seconds = 0;
   #hasUvloop = false;
 
   constructor(plan: SamplerPlan, reader: PythonReader) {
@@ -102,23 +106,24 @@ class PythonAdapter implements RuntimeAdapter {
     yield* this.#searches.firstTries();
   }
 
-  discover(at: Seconds): readonly Found[] {
+  discover(at: Seconds): readonly FoundLoop[] {
     if (listsThreads(this.#discoveries++)) this.#beginLook(at);
-    this.round(at);
-    for (const { tid, probe } of this.#searches.take()) {
+    return this.round(at);
+  }
+
+  round(at: Seconds): readonly FoundLoop[] {
+    if (this.#look.isUnderWay) this.#goOnLooking(LOOK_A_ROUND);
+    this.#searches.round(at);
+    for (const { tid, probe, soughtFrom } of this.#searches.take()) {
       this.#known.add(tid);
       const { pid, threshold } = this.#plan;
       const watch = new LibuvWatch({ kind: 'uvloop', probe, pid, tid, threshold });
-      this.#fresh.push({ thread: this.#thread(tid, 'uvloop'), watch });
+      this.#fresh.push({ thread: this.#thread(tid, 'uvloop'), watch, soughtFrom });
     }
+    if (this.#fresh.length === 0) return NONE;
     const found = this.#fresh;
     this.#fresh = [];
     return found;
-  }
-
-  round(at: Seconds): void {
-    if (this.#look.isUnderWay) this.#goOnLooking(LOOK_A_ROUND);
-    this.#searches.round(at);
   }
 
   readonly stack = (tid: number): readonly Frame[] | null => this.#reader.sampledStack(tid);
@@ -156,6 +161,7 @@ class PythonAdapter implements RuntimeAdapter {
   #beginLook(at: Seconds): void {
     if (this.#look.isUnderWay) return;
     this.#look.begin(at);
+    this.#lookedFrom = at;
     if (!this.#look.isUnderWay) return;
     this.#hasUvloop ||= this.#looksForUvloop();
     // The main thread runs the loop nearly always; another one only if it runs Python at all.
@@ -170,7 +176,11 @@ class PythonAdapter implements RuntimeAdapter {
         this.#claim(tid);
         const lock = this.#lockOf(tid);
         const watch = new AsyncioWatch(probe, () => lock?.wait() ?? 0);
-        this.#fresh.push({ thread: this.#thread(tid, 'asyncio'), watch });
+        this.#fresh.push({
+          thread: this.#thread(tid, 'asyncio'),
+          watch,
+          soughtFrom: this.#lookedFrom,
+        });
       } else if (probe === null && this.#hasUvloop) this.#candidates.add(tid);
     }
     this.#openSearches();
@@ -219,7 +229,7 @@ class PythonAdapter implements RuntimeAdapter {
     this.#searches.drop(tid);
   }
 
-  #thread(tid: number, kind: 'asyncio' | 'uvloop'): Found['thread'] {
+  #thread(tid: number, kind: 'asyncio' | 'uvloop'): FoundLoop['thread'] {
     return { tid, name: threadName(this.#plan.pid, tid), kind };
   }
 

@@ -7,12 +7,20 @@ export type HoldUp =
   | { readonly kind: 'gil'; readonly thread: string; readonly frames: readonly Frame[] | null }
   | { readonly kind: 'gc' };
 
+/** A loop that was found. */
+export interface FoundLoop {
+  readonly thread: LoopThread;
+  readonly watch: TurnWatch;
+  /** Since when it was looked for, CLOCK_MONOTONIC: it may have turned, or stood still, unseen from then on. */
+  readonly soughtFrom: Seconds;
+}
+
 /** What the sampling loop needs of a runtime: its loops, and the stacks of their threads. */
 export interface RuntimeAdapter {
   /** Loops not returned before. Called at the start and then about once a second; cheap when there is nothing new. */
-  discover(at: Seconds): readonly { readonly thread: LoopThread; readonly watch: TurnWatch }[];
-  /** A hook for each round of sampling, for searches that need the thread at a certain moment. */
-  round(at: Seconds): void;
+  discover(at: Seconds): readonly FoundLoop[];
+  /** A hook for each round of sampling, for searches that need the thread at a certain moment; the loops that it found. */
+  round(at: Seconds): readonly FoundLoop[];
   /** The thread's stack, innermost first; null when it could not be read soundly, or not at all by this adapter. */
   readonly stack: ((tid: number) => readonly Frame[] | null) | null;
   /** What keeps a thread that does not get on, where it is the interpreter; null where it is not, or this adapter cannot tell. */

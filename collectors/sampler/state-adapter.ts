@@ -1,3 +1,4 @@
+import { monotonicNow } from '../../src/core/clock.ts';
 import type { Seconds } from '../../src/core/types.ts';
 import { KeptFile } from '../../src/platform/proc-kept-file.ts';
 import { parseSyscall } from '../../src/platform/proc-parse.ts';
@@ -67,9 +68,9 @@ export function openStateAdapter(plan: SamplerPlan): AdapterResult {
         if (found) return [];
         found = true;
         const thread = { tid: pid, name: threadName(pid, pid), kind: 'unknown' } as const;
-        return [{ thread, watch: new StateWatch(syscall) }];
+        return [{ thread, watch: new StateWatch(syscall), soughtFrom: monotonicNow() }];
       },
-      round: () => {},
+      round: () => [],
       stack: null,
       holdUp: null,
       missing: 'it runs no event loop',

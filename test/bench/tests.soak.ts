@@ -162,8 +162,9 @@ it('npm test', { timeout: 24 * 3600 * 1e3 }, async () => {
   const tree = state();
   const rows = <T>(name: string, n: number, measure: () => Promise<T>): Promise<T[]> =>
     keptRowsOf('docs/data/tests.jsonl', { name, n, state: tree }, measure);
-  const quiet = await rows('quiet', QUIET, () => runTests());
+  // First what fails most easily.
   const loaded = await rows('loaded', LOADED, () => underLoad(() => runTests()));
+  const quiet = await rows('quiet', QUIET, () => runTests());
   const [most = []] = await rows('starts', 1, mostStarts);
   const failing = [...quiet, ...loaded].flatMap(({ failed }) =>
     failed.flatMap((one) => fileOf(one) ?? []),

@@ -38,9 +38,13 @@ function idleAdapter(round: () => void): RuntimeAdapter {
       if (isFound) return [];
       isFound = true;
       const thread = { tid: process.pid, name: 'main', kind: 'unknown' } as const;
-      return [{ thread, watch: new StateWatch({ text: () => '232 0x5 0 0 0 0 0 0x7f 0x7f' }) }];
+      const watch = new StateWatch({ text: () => '232 0x5 0 0 0 0 0 0x7f 0x7f' });
+      return [{ thread, watch, soughtFrom: 0 }];
     },
-    round,
+    round: () => {
+      round();
+      return [];
+    },
     stack: null,
     holdUp: null,
     missing: '',
