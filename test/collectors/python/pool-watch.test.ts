@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest';
 import { POOL_LOOK } from '../../../collectors/python/pool-watch.ts';
 import { SNAPSHOT } from '../../../src/core/semconv.ts';
 import { interpreters } from '../../environments.ts';
-import { findingsOfLook } from './watch-look.ts';
+import { findingsOfLook, type Watching } from './watch-look.ts';
 
 const PROGRAM = join(import.meta.dirname, '../../targets/python/connections.py');
 /** Until a program whose connections are lost must have shown it, 300 ms between two. */
@@ -13,7 +13,12 @@ const STANDING_TURNS = 20;
 /** Of a program that has nothing to show. */
 const HEALTHY_TURNS = 12;
 
-const watch = (python: string, mode: string, turns: number): ReturnType<typeof findingsOfLook> =>
+const watch = (
+  python: string,
+  mode: string,
+  turns: number,
+  isEnough?: Watching['isEnough'],
+): ReturnType<typeof findingsOfLook> =>
   findingsOfLook(
     {
       python,
@@ -21,6 +26,7 @@ const watch = (python: string, mode: string, turns: number): ReturnType<typeof f
       look: POOL_LOOK,
       kind: SNAPSHOT.pool,
       every: { real: 0.3, told: 1 },
+      ...(isEnough === undefined ? {} : { isEnough }),
     },
     turns,
   );
@@ -51,7 +57,12 @@ describe.concurrent.each(interpreters())(
     });
 
     it('are told when none is taken and they were not woken', async () => {
-      const findings = await watch(path, 'unwoken', STANDING_TURNS);
+      const findings = await watch(
+        path,
+        'unwoken',
+        STANDING_TURNS,
+        ([first]) => first?.measure['waiting_count'] === 8,
+      );
       expect(findings).toHaveLength(1);
       expect(findings[0]).toMatchObject({
         kind: 'deadlock',

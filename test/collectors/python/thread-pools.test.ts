@@ -16,7 +16,7 @@ const HEALTHY_TURNS = 6;
 const watch = (
   python: string,
   mode: readonly string[],
-  turns = TURNS,
+  { turns = TURNS, waiting }: { readonly turns?: number; readonly waiting?: number } = {},
 ): ReturnType<typeof findingsOfLook> =>
   findingsOfLook(
     {
@@ -26,13 +26,14 @@ const watch = (
       kind: SNAPSHOT.threadPool,
       every: { real: 0.2, told: 2 },
       detectors: [deadlock, lockContention],
+      isEnough: ([first]) => waiting === undefined || first?.measure['waiting_count'] === waiting,
     },
     turns,
   );
 
 describe.each(interpreters())('threads that want connections, Python $version', ({ path }) => {
   it.concurrent('are told when no thread has one any more', async () => {
-    const findings = await watch(path, ['lost', 'timed']);
+    const findings = await watch(path, ['lost', 'timed'], { waiting: 8 });
     expect(findings).toMatchObject([
       {
         code: 'TRC105',
@@ -47,7 +48,7 @@ describe.each(interpreters())('threads that want connections, Python $version', 
   });
 
   it.concurrent('are told when others keep them, with who does and where', async () => {
-    const findings = await watch(path, ['kept']);
+    const findings = await watch(path, ['kept'], { waiting: 6 });
     expect(findings).toMatchObject([
       {
         code: 'TRC106',
@@ -71,7 +72,7 @@ describe.each(interpreters())('threads that want connections, Python $version', 
   it.concurrent.each([['busy'], ['workers']])(
     'are not when it is as it should be: %s',
     async (mode) => {
-      expect(await watch(path, [mode], HEALTHY_TURNS)).toEqual([]);
+      expect(await watch(path, [mode], { turns: HEALTHY_TURNS })).toEqual([]);
     },
   );
 });
