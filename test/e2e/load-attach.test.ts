@@ -33,7 +33,9 @@ it('names the function in which the server stood still while requests were slow'
     const slow = report.findings.find(({ code }) => code === 'TRC304');
     expect(slow).toMatchObject({ kind: 'slow-requests', severity: 'warning', pid: server.pid });
     expect(slow?.where[0]?.function).toBe('count_tokens');
-    expect(slow?.measure['share_ratio']).toBeGreaterThan(0.5);
+    // On a crowded machine some requests are slow for want of a core; these are not put down to the function.
+    const { share_ratio: share = 0, others_share_ratio: others = 1 } = slow?.measure ?? {};
+    expect(share).toBeGreaterThan(others);
     const blocked = report.findings.find(({ code }) => code === 'TRC101');
     expect(blocked?.where[0]?.function).toBe('count_tokens');
     const shown = await runCli(['show', recording]);
