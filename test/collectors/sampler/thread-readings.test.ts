@@ -72,8 +72,9 @@ describe('staysAsleep', () => {
     const pid = children[0]?.pid ?? expect.fail('no process');
     const turns = (): string => turnsOf(pid);
     for (let i = 0; i < 20; i++) {
-      const before = turns();
       readings.staysAsleep();
+      // After the question: a turn before it says nothing of what came since.
+      const before = turns();
       await expect.poll(turns, { interval: 1, timeout: 30_000 }).not.toBe(before);
       expect(readings.staysAsleep()).toBe(false);
     }
