@@ -32,11 +32,10 @@ describe('the descendants of a process', () => {
 import subprocess, threading, time
 threads = [threading.Thread(target=lambda: subprocess.run('cat')) for _ in range(3)]
 for thread in threads: thread.start()
-time.sleep(0.5)
 print('up', flush=True)
 time.sleep(30)"`,
     );
-    expect(descendantsOf(pid)).toHaveLength(3);
+    await until(() => descendantsOf(pid).length === 3);
   });
 
   it('are found where the threads are too many to ask each', async () => {
