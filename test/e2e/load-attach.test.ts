@@ -8,13 +8,19 @@ import { parseReport, runCli } from './cli.ts';
 
 /* Load from outside and a look inside, on one clock: the demo server has a planted mistake, and long prompts run into it. */
 
-const DEMO = join(import.meta.dirname, '..', '..', 'demo', 'server.py');
+const DEMO = join(import.meta.dirname, '..', '..', 'demo');
+/** Its mistake lasts for half a second of CPU here: on a crowded machine everything may be slow for the 80 ms that it has. */
+const SERVER = `import asyncio, sys
+sys.path.insert(0, ${JSON.stringify(DEMO)})
+import server
+server.BLOCKED_S = 0.5
+asyncio.run(server.main())`;
 const folder = mkdtempSync(join(tmpdir(), 'trace-load-attach-'));
 afterAll(() => rmSync(folder, { recursive: true, force: true }));
 
 it('names the function in which the server stood still while requests were slow', async () => {
   const [python] = interpreters();
-  const server = await startReady(python?.path ?? 'python3', [DEMO, '--seconds', '60']);
+  const server = await startReady(python?.path ?? 'python3', ['-c', SERVER, '--seconds', '60']);
   const recording = join(folder, 'run');
   try {
     const run = await runCli(
@@ -33,9 +39,7 @@ it('names the function in which the server stood still while requests were slow'
     const slow = report.findings.find(({ code }) => code === 'TRC304');
     expect(slow).toMatchObject({ kind: 'slow-requests', severity: 'warning', pid: server.pid });
     expect(slow?.where[0]?.function).toBe('count_tokens');
-    // On a crowded machine some requests are slow for want of a core; these are not put down to the function.
-    const { share_ratio: share = 0, others_share_ratio: others = 1 } = slow?.measure ?? {};
-    expect(share).toBeGreaterThan(others);
+    expect(slow?.measure['share_ratio']).toBeGreaterThan(0.5);
     const blocked = report.findings.find(({ code }) => code === 'TRC101');
     expect(blocked?.where[0]?.function).toBe('count_tokens');
     const shown = await runCli(['show', recording]);
