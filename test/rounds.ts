@@ -1,4 +1,4 @@
 import { FULL } from './programs.ts';
 
-/** How many random cases a test tries: `all` in .ci/run, a tenth in `npm test`, for which somebody waits. */
+/** How many random cases a test tries: `all` in .ci/run, a tenth in `npm test`. */
 export const rounds = (all: number): number => (FULL ? all : Math.ceil(all / 10));

@@ -11,7 +11,7 @@ export type HoldUp =
 export interface FoundLoop {
   readonly thread: LoopThread;
   readonly watch: TurnWatch;
-  /** Since when it was looked for, CLOCK_MONOTONIC: it may have turned, or stood still, unseen from then on. */
+  /** Since when it was looked for, CLOCK_MONOTONIC: from then on it may have stood still unseen. */
   readonly soughtFrom: Seconds;
 }
 
@@ -19,7 +19,10 @@ export interface FoundLoop {
 export interface RuntimeAdapter {
   /** Loops not returned before. Called at the start and then about once a second; cheap when there is nothing new. */
   discover(at: Seconds): readonly FoundLoop[];
-  /** A hook for each round of sampling, for searches that need the thread at a certain moment; the loops that it found. */
+  /**
+   * A hook for each round of sampling, for searches that need the thread at a certain moment; the
+   * loops that it found.
+   */
   round(at: Seconds): readonly FoundLoop[];
   /** The thread's stack, innermost first; null when it could not be read soundly, or not at all by this adapter. */
   readonly stack: ((tid: number) => readonly Frame[] | null) | null;

@@ -87,7 +87,10 @@ interface KeptRow<T> {
   readonly row: T;
 }
 
-/** As {@link rowsOf}, in a file of docs/data: committed, it is taken up on another machine. Rows of another state are dropped. */
+/**
+ * As {@link rowsOf}, in a file of docs/data: committed, it is taken up on another machine. Rows of
+ * another state are dropped.
+ */
 export async function keptRowsOf<T>(
   file: `docs/data/${string}.jsonl`,
   { name, n, state }: { readonly name: string; readonly n: number; readonly state: string },

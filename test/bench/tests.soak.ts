@@ -118,7 +118,7 @@ async function underLoad(work: () => Promise<Run>): Promise<Run> {
   }
 }
 
-/** The test files during which most processes and threads were started on the machine, one file at a time. */
+/** The test files during which most processes and threads were started, one file at a time. */
 async function mostStarts(): Promise<readonly (readonly [file: string, starts: number])[]> {
   const folder = mkdtempSync(join(tmpdir(), 'tracewright-starts-'));
   const path = join(folder, 'starts.json');

@@ -71,7 +71,7 @@ describe('a look', () => {
         while (step.done !== true) step = steps.next();
         const look = step.value;
         if (look === null || look.lacking !== null) continue;
-        // 14,000 records of 20,000 stay, each with its dict and its list; so many of the rest were met as it happened.
+        // 14,000 of 20,000 records stay, each with its dict and its list; of the rest some are met.
         const counts = ['__main__.Record', 'dict', 'list'].map(
           (name) => look.types.find(({ type }) => type === name)?.count ?? 0,
         );

@@ -9,7 +9,7 @@ import { parseReport, runCli } from './cli.ts';
 /* Load from outside and a look inside, on one clock: the demo server has a planted mistake, and long prompts run into it. */
 
 const DEMO = join(import.meta.dirname, '..', '..', 'demo');
-/** Its mistake lasts for half a second of CPU here: on a crowded machine everything may be slow for the 80 ms that it has. */
+/** Half a second of its mistake: the 80 ms that it has are lost in the noise of a crowded machine. */
 const SERVER = `import asyncio, sys
 sys.path.insert(0, ${JSON.stringify(DEMO)})
 import server

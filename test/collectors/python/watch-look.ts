@@ -24,11 +24,11 @@ export interface Watching {
   readonly every: { readonly real: Seconds; readonly told: Seconds };
   /** Who reads it; that of deadlocks, where none are named. */
   readonly detectors?: readonly Detector[];
-  /** Whether this is what is waited for: on a busy machine some are a turn late. Anything, where it is not said. */
+  /** Whether this is what is waited for: on a busy machine some are a turn late. By default, anything. */
   readonly isEnough?: (found: readonly UnnumberedFinding[]) => boolean;
 }
 
-/** What is found in so many turns of the look at most; what the last of them found, where it was never enough. */
+/** What is found in so many turns of the look at most; of the last, where it was never enough. */
 export async function findingsOfLook(
   { python, program, look, kind, every, detectors = [deadlock], isEnough = () => true }: Watching,
   turns: number,
