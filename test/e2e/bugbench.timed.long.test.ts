@@ -18,12 +18,15 @@ const SHOWN: readonly string[] = [
   'image-size-descriptor-leak',
   'p-timeout-abort-listener-leak',
 ];
-/** What blocks or waits is seen at once; growth takes half a minute of readings before it is tested. */
+/**
+ * What blocks or waits is seen at once; growth takes half a minute of readings before it is tested,
+ * and more where the program gets on slowly.
+ */
 const WATCH_S: Readonly<Record<string, number>> = {
   blocking: 12,
   deadlock: 25,
   race: 25,
-  leak: 40,
+  leak: 80,
 };
 const DEFAULT_WATCH_S = 40;
 /** Environments are made on first use. */
