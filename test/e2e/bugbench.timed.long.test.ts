@@ -16,7 +16,7 @@ const SHOWN: readonly string[] = [
   'path-to-regexp-redos',
   'fastapi-dependency-pool-deadlock',
   'image-size-descriptor-leak',
-  'p-timeout-abort-listener-leak',
+  'axios-cancel-token-leak',
 ];
 /**
  * What blocks or waits is seen at once; growth takes half a minute of readings before it is tested,
