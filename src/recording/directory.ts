@@ -1,18 +1,26 @@
-import { accessSync, constants, existsSync } from 'node:fs';
-import { access, lchown, mkdir, readdir, stat, writeFile } from 'node:fs/promises';
+import { accessSync, constants, existsSync, lstatSync } from 'node:fs';
 import { basename, dirname, join, resolve } from 'node:path';
 import { EXIT } from '../core/exit-code.ts';
 import { TraceError } from '../core/errors.ts';
 import { printable } from '../core/text.ts';
 import type { Seconds } from '../core/types.ts';
+import { isTrusted, type Owner } from '../platform/ownership.ts';
 import { stateDirectory } from '../platform/state-directory.ts';
-import { makeFolder } from '../platform/make-folder.ts';
+import { createFile } from './files.ts';
+import {
+  type MadeFolder,
+  makeFolderIn,
+  openEmptyIn,
+  openFolder,
+  type OpenFolder,
+  RECORDINGS,
+} from './folder.ts';
+import { withoutPath } from './write-error.ts';
+
+export { callerOwner } from '../platform/ownership.ts';
 
 /** Where a recording goes and whose it is. */
 
-/** Recordings hold stacks and command lines: nobody but their owner reads them. */
-const DIRECTORY_MODE = 0o700;
-export const FILE_MODE = 0o600;
 /** `-2`, `-3`, … is tried up to here before giving up. */
 const SUFFIX_LIMIT = 1000;
 const TARGET_LENGTH_LIMIT = 40;
@@ -21,7 +29,8 @@ type Environment = Readonly<Record<string, string | undefined>>;
 
 /**
  * `.tracewright/<utc>-<verb>-<target>` under `cwd`, or under `$XDG_STATE_HOME/tracewright` (default
- * `~/.local/state`) where `cwd` cannot be written. Never one that exists: `-2`, `-3`, … is added.
+ * `~/.local/state`) where `cwd` cannot be written, or its `.tracewright` is a stranger's. Never one
+ * that exists: `-2`, `-3`, … is added.
  */
 export function defaultRecordingDirectory(options: {
   readonly verb: string;
@@ -33,14 +42,17 @@ export function defaultRecordingDirectory(options: {
   const { verb, target, now, cwd, env } = options;
   const utc = new Date(now * 1e3).toISOString().replace(/[-:]|\.\d+/g, '');
   const safe = target.replace(/[^\w.-]+/g, '-').slice(0, TARGET_LENGTH_LIMIT);
-  const parent = isWritable(cwd) ? join(cwd, '.tracewright') : stateDirectory(env);
+  const parent = isUsable(cwd, env) ? join(cwd, RECORDINGS) : stateDirectory(env);
   return firstFree(join(parent, `${utc}-${verb}-${safe}`));
 }
 
-function isWritable(cwd: string): boolean {
-  const existing = join(cwd, '.tracewright');
+function isUsable(cwd: string, env: Environment): boolean {
+  const existing = join(cwd, RECORDINGS);
   try {
-    accessSync(existsSync(existing) ? existing : cwd, constants.W_OK | constants.X_OK);
+    const found = lstatSync(existing, { throwIfNoEntry: false });
+    // In a shared folder anybody may have made it, or a link of that name.
+    if (found !== undefined && !isTrusted(found.uid, env)) return false;
+    accessSync(found === undefined ? cwd : existing, constants.W_OK | constants.X_OK);
     return true;
   } catch {
     return false;
@@ -53,95 +65,70 @@ function firstFree(path: string): string {
   return path;
 }
 
-/** A user and group id. */
-export interface Owner {
-  readonly uid: number;
-  readonly gid: number;
-}
-
-/** Whose the files should be: under sudo the caller's, not root's; null when no change is needed. */
-export function callerOwner(env: Environment): Owner | null {
-  if (process.getuid?.() !== 0) return null;
-  const [uid, gid] = [env['SUDO_UID'], env['SUDO_GID']].map(Number);
-  if (uid === undefined || gid === undefined) return null;
-  return Number.isInteger(uid) && Number.isInteger(gid) && uid > 0 ? { uid, gid } : null;
-}
-
-/** Gives a file that this program has just created to its owner. */
-export async function giveTo(path: string, owner: Owner | null): Promise<void> {
-  // Never through a symbolic link: root would give away what it points to.
-  if (owner !== null) await lchown(path, owner.uid, owner.gid);
-}
-
 /** What to do when the folder is there and not empty: refuse, or take the next free name. It is never written into. */
 export type IfExists = 'fail' | 'suffix';
 
-/** Creates the folder of a recording with its `.gitignore` and gives its path. An existing empty folder is used. */
+/** The folder of a recording to be written. */
+export interface MadeRecording {
+  readonly folder: OpenFolder;
+  /** To whom its files are given; null: to nobody. */
+  readonly owner: Owner | null;
+  readonly made: MadeFolder;
+}
+
+/** Makes the folder with its `.gitignore`, and holds it open. An existing empty one is used. */
 export async function createRecordingDirectory(
   path: string,
   options: { readonly ifExists: IfExists; readonly owner: Owner | null },
-): Promise<string> {
+): Promise<MadeRecording> {
+  let folder: OpenFolder | null = null;
   try {
-    const wanted = resolve(path);
-    const firstCreated = makeFolder(dirname(wanted), DIRECTORY_MODE);
-    const directory = await claim(wanted, options.ifExists);
-    const ignore = join(directory, '.gitignore');
-    await writeFile(ignore, '*\n', { mode: FILE_MODE, flag: 'wx' });
-    const created = [ignore, ...upTo(directory, firstCreated ?? directory)];
-    for (const item of created) await giveTo(item, options.owner);
-    return directory;
+    folder = await claim(resolve(path), options);
+    const owner = await folder.recipient(options.owner);
+    const uid = await writeIgnore(folder, owner);
+    return { folder, owner, made: { ...(await folder.identity()), uid } };
   } catch (cause) {
+    await folder?.close();
     if (cause instanceof TraceError) throw cause;
+    const why = cause instanceof Error ? cause.message : String(cause);
     throw new TraceError(
       'ERR_RECORDING_NOT_WRITABLE',
-      `cannot create the recording ${printable(path)}: ${cause instanceof Error ? cause.message : String(cause)}`,
+      `cannot create the recording ${printable(path)}: ${withoutPath(why)}`,
       { exitCode: EXIT.usage, remedy: 'Name a folder that can be written with --output.', cause },
     );
   }
 }
 
-async function claim(path: string, ifExists: IfExists): Promise<string> {
-  if (ifExists === 'suffix') return claimWithSuffix(path);
-  if (await makeDirectory(path)) return path;
-  await access(path, constants.W_OK);
-  const isEmpty = (await stat(path)).isDirectory() && (await readdir(path)).length === 0;
-  if (!isEmpty) throw existsError(path);
-  return path;
-}
-
-async function claimWithSuffix(path: string): Promise<string> {
-  for (let n = 1; n < SUFFIX_LIMIT; n++) {
-    const candidate = n === 1 ? path : `${path}-${n}`;
-    if (await makeDirectory(candidate)) return candidate;
-  }
-  throw existsError(path);
-}
-
-/** False when something is there already. */
-async function makeDirectory(path: string): Promise<boolean> {
+/** Keeps git away; whose it is, as the disk says. */
+async function writeIgnore(folder: OpenFolder, owner: Owner | null): Promise<number> {
+  const ignore = await createFile(join(folder.opened, '.gitignore'), owner);
   try {
-    await mkdir(path, { mode: DIRECTORY_MODE });
-    return true;
-  } catch (error) {
-    if (error instanceof Error && 'code' in error && error.code === 'EEXIST') return false;
-    throw error;
+    await ignore.writeFile('*\n');
+    return (await ignore.stat()).uid;
+  } finally {
+    await ignore.close();
   }
 }
 
-function existsError(path: string): TraceError {
-  return new TraceError('ERR_RECORDING_EXISTS', `${printable(path)} is there already`, {
-    exitCode: EXIT.usage,
-    remedy: 'Name a new folder, or replace a recording with --force.',
-  });
-}
-
-/** `directory` and its parents as far as `top`. */
-function upTo(directory: string, top: string): string[] {
-  const paths = [directory];
-  let current = directory;
-  while (current !== top && basename(current) !== '') {
-    current = dirname(current);
-    paths.push(current);
+async function claim(
+  path: string,
+  { ifExists, owner }: { readonly ifExists: IfExists; readonly owner: Owner | null },
+): Promise<OpenFolder> {
+  const parent = await openFolder(dirname(path), owner);
+  try {
+    const last = ifExists === 'suffix' ? SUFFIX_LIMIT : 2;
+    for (let n = 1; n < last; n++) {
+      const name = n === 1 ? basename(path) : `${basename(path)}-${n}`;
+      const made = await makeFolderIn(parent, name, owner);
+      if (made !== null) return made;
+    }
+    const empty = ifExists === 'fail' ? await openEmptyIn(parent, basename(path)) : null;
+    if (empty !== null) return empty;
+    throw new TraceError('ERR_RECORDING_EXISTS', `${printable(path)} is there already`, {
+      exitCode: EXIT.usage,
+      remedy: 'Name a new folder, or replace a recording with --force.',
+    });
+  } finally {
+    await parent.close();
   }
-  return paths;
 }

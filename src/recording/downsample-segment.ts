@@ -1,8 +1,3 @@
-import { createWriteStream } from 'node:fs';
-import { rename, unlink } from 'node:fs/promises';
-import { Readable } from 'node:stream';
-import { pipeline } from 'node:stream/promises';
-import { createGzip } from 'node:zlib';
 import { otlpDecoder } from '../core/otlp-decode.ts';
 import { type EncodeContext, encodeMetrics, encodeSpans } from '../core/otlp-encode.ts';
 import { encodeLogs, type LogSource } from '../core/otlp-log-encode.ts';
@@ -10,8 +5,9 @@ import type { OtlpPayload } from '../core/otlp-types.ts';
 import { ATTR, EVENT } from '../core/semconv.ts';
 import type { Finding, Histogram, Metric, Sample, Seconds, Span } from '../core/types.ts';
 import { formatSeconds } from '../core/units.ts';
+import type { Owner } from '../platform/ownership.ts';
 import { RecordingContents } from './contents.ts';
-import { FILE_MODE, giveTo, type Owner } from './directory.ts';
+import { openWritten, type WrittenFile, writeCompressed } from './files.ts';
 import { LINE_POINTS, toLine } from './line.ts';
 import { readLines } from './lines.ts';
 import { stackIdsIn } from './stack-references.ts';
@@ -33,31 +29,23 @@ export interface DownsampleOptions {
   readonly through: number;
   readonly owner: Owner | null;
   readonly context: EncodeContext;
+  /** The files as they were written, in the order of their paths: another one is not read. */
+  readonly written?: readonly WrittenFile[];
 }
 
 /** Puts what is in the compressed files into the first of them, thinned out. It is replaced at once; on failure nothing has changed. */
 export async function downsampleSegments(
   paths: readonly string[],
   options: DownsampleOptions,
-): Promise<void> {
+): Promise<WrittenFile> {
   const [path] = paths;
-  if (path === undefined) return;
-  const partial = `${path}.partial`;
-  try {
-    const lines = Readable.from(await thinLines(paths, options));
-    const target = createWriteStream(partial, { mode: FILE_MODE, flags: 'wx' });
-    await pipeline(lines, createGzip(), target);
-    await giveTo(partial, options.owner);
-    await rename(partial, path);
-  } catch (error) {
-    await unlink(partial).catch(() => {});
-    throw error;
-  }
+  if (path === undefined) throw new Error('no segment to thin out');
+  return writeCompressed(path, options.owner, await thinLines(paths, options));
 }
 
 async function thinLines(
   paths: readonly string[],
-  { windows, through, context }: DownsampleOptions,
+  { windows, through, context, written }: DownsampleOptions,
 ): Promise<Iterable<Buffer>> {
   const contents = new RecordingContents({ points: POINTS, records: RECORDS, alike: ALIKE });
   const metrics = new Map<string, Metric>();
@@ -75,8 +63,10 @@ async function thinLines(
     runEnd: () => {},
     unreadable: () => {},
   });
-  for (const path of paths) {
-    const { error } = await readLines(path, true, (line) => {
+  for (const [i, path] of paths.entries()) {
+    const one = written?.[i];
+    const file = one === undefined ? path : await openWritten(path, one);
+    const { error } = await readLines(file, true, (line) => {
       decode(JSON.parse(line.toString('utf8')));
       return true;
     });

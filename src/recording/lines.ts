@@ -1,4 +1,5 @@
 import { createReadStream } from 'node:fs';
+import type { FileHandle } from 'node:fs/promises';
 import { pipeline } from 'node:stream';
 import { createGunzip } from 'node:zlib';
 
@@ -20,13 +21,18 @@ export interface LinesEnd {
   readonly error: string | null;
 }
 
-/** Calls `onLine` for each line without its newline; false from it stops the reading. */
+/**
+ * Calls `onLine` for each line without its newline; false from it stops the reading. Closes a file
+ * that is open.
+ */
 export async function readLines(
-  path: string,
+  from: string | FileHandle,
   gzipped: boolean,
   onLine: (line: Buffer) => boolean,
 ): Promise<LinesEnd> {
-  const file = createReadStream(path, { highWaterMark: CHUNK_BYTES });
+  const options = { highWaterMark: CHUNK_BYTES };
+  const file =
+    typeof from === 'string' ? createReadStream(from, options) : from.createReadStream(options);
   const stream = gzipped
     ? pipeline(file, createGunzip({ chunkSize: CHUNK_BYTES }), () => {})
     : file;

@@ -1,3 +1,4 @@
+import type { FileHandle } from 'node:fs/promises';
 import { TraceError } from '../core/errors.ts';
 import { EXIT } from '../core/exit-code.ts';
 import { looksLikeOtlp, type OtlpLineDecoder, otlpLineDecoder } from '../core/otlp-decode.ts';
@@ -14,6 +15,8 @@ import type {
 } from '../core/types.ts';
 import { type ContentsLimits, RecordingContents } from './contents.ts';
 import { describeContent } from './foreign.ts';
+import { openOwned } from './files.ts';
+import { type MadeFolder, openMade } from './folder.ts';
 import { RECORDING_SCHEMA_VERSION } from './format.ts';
 import { readLines } from './lines.ts';
 import { type Segment, locateSegments } from './locate.ts';
@@ -43,15 +46,48 @@ export async function openRecording(
   path: string,
   options: { readonly limits?: Partial<ContentsLimits> } = {},
 ): Promise<StoredRecording> {
-  const segments = await locateSegments(path);
+  return readAll(path, { ...options, segments: await locateSegments(path), open: null });
+}
+
+/**
+ * Reads a recording that this process wrote, and nothing else in its place: under sudo its folder
+ * is the caller's, who may exchange a name for a link to what they may not read.
+ */
+export async function readRecordingBack(
+  path: string,
+  made: MadeFolder,
+): Promise<StoredRecording> {
+  const folder = await openMade(path, made);
+  try {
+    const segments = await locateSegments(folder.opened);
+    return await readAll(path, { segments, open: (file) => openOwned(file, made.uid) });
+  } finally {
+    await folder.close();
+  }
+}
+
+interface ReadOptions {
+  readonly limits?: Partial<ContentsLimits>;
+  readonly segments: readonly Segment[];
+  /** Opens a file; null: by its path. */
+  readonly open: ((path: string) => Promise<FileHandle>) | null;
+}
+
+async function readAll(
+  path: string,
+  { limits, segments, open }: ReadOptions,
+): Promise<StoredRecording> {
   const reading = new Reading(printable(path), {
     points: READ_POINTS,
     records: READ_RECORDS,
     alike: READ_ALIKE,
-    ...options.limits,
+    ...limits,
   });
-  for (const [index, segment] of segments.entries())
-    await reading.segment(segment, index === segments.length - 1);
+  for (const [index, segment] of segments.entries()) {
+    if (reading.holds(segment)) continue;
+    const file = open === null ? segment.path : await open(segment.path);
+    await reading.segment({ file, gzipped: segment.gzipped }, index === segments.length - 1);
+  }
   return reading.result();
 }
 
@@ -87,10 +123,19 @@ class Reading {
     });
   }
 
-  async segment(segment: Segment, isLast: boolean): Promise<void> {
-    // A writer killed between joining two segments and removing the second leaves both.
-    if (segment.index !== null && segment.index <= this.#through) return;
-    const { tail, tooLong, error } = await readLines(segment.path, segment.gzipped, (line) => {
+  /**
+   * Whether a segment is in one before it: a writer killed between joining two and removing the
+   * second leaves both.
+   */
+  holds({ index }: Segment): boolean {
+    return index !== null && index <= this.#through;
+  }
+
+  async segment(
+    { file, gzipped }: { readonly file: string | FileHandle; readonly gzipped: boolean },
+    isLast: boolean,
+  ): Promise<void> {
+    const { tail, tooLong, error } = await readLines(file, gzipped, (line) => {
       this.#line(line);
       return this.#otlpLines > 0 || this.#otherLines < LINES_BEFORE_GIVING_UP;
     });

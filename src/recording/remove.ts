@@ -1,53 +1,76 @@
 import { constants } from 'node:fs';
-import { lstat, open, readdir, rmdir, unlink } from 'node:fs/promises';
-import { join } from 'node:path';
-import { TraceError } from '../core/errors.ts';
+import { type FileHandle, lstat, open, readdir, rmdir, unlink } from 'node:fs/promises';
+import { basename, dirname, join, resolve } from 'node:path';
+import { errorCode, TraceError } from '../core/errors.ts';
 import { EXIT } from '../core/exit-code.ts';
 import { printable } from '../core/text.ts';
 
+/**
+ * Recordings go by the folder that was opened, not by its name: what is looked at is what is
+ * deleted, also when somebody puts a link in its place meanwhile.
+ */
+
 /** All that a recording folder holds. */
 const RECORDING_FILES = /^(?:\.gitignore|telemetry(?:\.\d{4,})?\.jsonl(?:\.gz(?:\.partial)?)?)$/;
+const FOLDER = constants.O_RDONLY | constants.O_DIRECTORY;
 
 /**
  * Empties the folder of a recording, for `--force`. A folder that holds anything else is refused as a whole: a mistyped path must
  * not cost somebody their files. One that is not there is fine.
  */
 export async function removeRecording(path: string): Promise<void> {
-  const names = await readdir(path).catch((error: unknown) => {
-    if (error instanceof Error && 'code' in error && error.code === 'ENOENT') return [];
-    throw notARecording(path, 'is not a folder that can be read', error);
+  const handle = await openRecorded(path, path).catch((error: unknown) => {
+    if (error instanceof TraceError && errorCode(error.cause) === 'ENOENT') return null;
+    throw error;
   });
-  const other = names.find((name) => !RECORDING_FILES.test(name));
-  if (other !== undefined)
-    throw notARecording(path, `holds ${printable(other, 60)}, so it is no recording`);
-  for (const name of names) await unlink(join(path, name));
+  try {
+    if (handle !== null) await empty(handle, path);
+  } finally {
+    await handle?.close();
+  }
 }
 
 /**
- * Deletes a recording, folder and all. Refused as a whole when the folder holds anything else, or is a symbolic link. What is looked at is what is
- * deleted, also when somebody puts a link in its place meanwhile: it goes by the folder that was opened, not by its name.
+ * Deletes a recording, folder and all. Refused as a whole when it holds anything else, or is a
+ * link.
  */
 export async function deleteRecording(path: string): Promise<void> {
-  const handle = await open(
-    path,
-    constants.O_RDONLY | constants.O_DIRECTORY | constants.O_NOFOLLOW,
-  ).catch((error: unknown) => {
-    throw notARecording(path, 'is not a folder that can be opened, or a symbolic link', error);
+  const whole = resolve(path);
+  const parent = await open(dirname(whole), FOLDER).catch((error: unknown) => {
+    throw notARecording(path, 'lies in a folder that cannot be opened', error);
   });
   try {
-    const opened = `/proc/self/fd/${handle.fd}`;
-    const names = await readdir(opened);
-    for (const name of names) {
-      const isOurs = RECORDING_FILES.test(name) && (await lstat(join(opened, name))).isFile();
-      if (!isOurs)
-        throw notARecording(path, `holds ${printable(name, 60)}, so it is not only a recording`);
+    const at = `/proc/self/fd/${parent.fd}/${basename(whole)}`;
+    const handle = await openRecorded(at, path);
+    try {
+      await empty(handle, path);
+    } finally {
+      await handle.close();
     }
-    for (const name of names) await unlink(join(opened, name));
+    // Fails on anything but an empty folder, also on a link.
+    await rmdir(at);
   } finally {
-    await handle.close();
+    await parent.close();
   }
-  // Fails on anything but an empty folder, also on a link.
-  await rmdir(path);
+}
+
+async function openRecorded(at: string, path: string): Promise<FileHandle> {
+  try {
+    return await open(at, FOLDER | constants.O_NOFOLLOW);
+  } catch (error) {
+    throw notARecording(path, 'is not a folder that can be opened, or a symbolic link', error);
+  }
+}
+
+async function empty(handle: FileHandle, path: string): Promise<void> {
+  const opened = `/proc/self/fd/${handle.fd}`;
+  const names = await readdir(opened);
+  for (const name of names) {
+    const isOurs = RECORDING_FILES.test(name) && (await lstat(join(opened, name))).isFile();
+    if (!isOurs)
+      throw notARecording(path, `holds ${printable(name, 60)}, so it is not only a recording`);
+  }
+  for (const name of names) await unlink(join(opened, name));
 }
 
 function notARecording(path: string, why: string, cause?: unknown): TraceError {

@@ -1,8 +1,9 @@
-import { stat, unlink } from 'node:fs/promises';
+import { unlink } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Bytes } from '../core/types.ts';
 import { downsampleSegments } from './downsample-segment.ts';
-import type { Owner } from './directory.ts';
+import type { Owner } from '../platform/ownership.ts';
+import type { WrittenFile } from './files.ts';
 import { segmentName } from './format.ts';
 import type { EncodeContext } from '../core/otlp-encode.ts';
 
@@ -17,6 +18,7 @@ const JOINED = 256;
 
 /** What finished segments may take. */
 export interface BudgetOptions {
+  /** The folder held open, as a path. */
   readonly directory: string;
   readonly owner: Owner | null;
   readonly bytes: Bytes;
@@ -27,7 +29,7 @@ interface Finished {
   /** The number in its name; `through` is that of the last one that went into it. */
   readonly index: number;
   readonly through: number;
-  readonly size: Bytes;
+  readonly file: WrittenFile;
   /** How often it was thinned out. */
   readonly steps: number;
 }
@@ -47,10 +49,10 @@ export class FinishedSegments {
   }
 
   /** Takes up a compressed segment, then thins out until all of them fit. Throws what the disk says; nothing is lost then. */
-  async add(index: number, size: Bytes): Promise<void> {
-    const added = { index, through: index, size, steps: 0 };
+  async add(index: number, file: WrittenFile): Promise<void> {
+    const added = { index, through: index, file, steps: 0 };
     this.#segments = [...this.#segments, added].toSorted((a, b) => a.index - b.index);
-    while (this.#segments.reduce((sum, one) => sum + one.size, 0) > this.#options.bytes) {
+    while (this.#segments.reduce((sum, one) => sum + one.file.size, 0) > this.#options.bytes) {
       const step = nextStep(this.#segments);
       if (step === null) return;
       await this.#take(step);
@@ -62,13 +64,19 @@ export class FinishedSegments {
     const pathOf = ({ index }: Finished): string => join(directory, `${segmentName(index)}.gz`);
     const [first, ...others] = from;
     const through = Math.max(...from.map((one) => one.through));
-    await downsampleSegments(from.map(pathOf), { windows, through, owner, context });
+    const written = from.map((one) => one.file);
+    const file = await downsampleSegments(from.map(pathOf), {
+      windows,
+      through,
+      owner,
+      context,
+      written,
+    });
     // From here on a reader knows by the first that the others are in it.
     for (const other of others) await unlink(pathOf(other));
-    const { size } = await stat(pathOf(first));
     const kept = this.#segments.filter((one) => !from.includes(one));
     const steps = others.length > 0 ? STEPS.length : first.steps + 1;
-    this.#segments = [...kept, { index: first.index, through, size, steps }].toSorted(
+    this.#segments = [...kept, { index: first.index, through, file, steps }].toSorted(
       (a, b) => a.index - b.index,
     );
   }
@@ -91,7 +99,7 @@ function thinOut(segments: readonly Finished[]): Step | null {
 function joinTwo(segments: readonly Finished[]): Step | null {
   const pairs = segments.slice(1).map((second, i) => {
     const first = segments[i] ?? second;
-    return { from: [first, second] as const, size: first.size + second.size };
+    return { from: [first, second] as const, size: first.file.size + second.file.size };
   });
   const [smallest] = pairs.toSorted((a, b) => a.size - b.size);
   return smallest === undefined ? null : { from: smallest.from, windows: JOINED };

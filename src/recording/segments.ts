@@ -1,12 +1,17 @@
-import { createReadStream, createWriteStream } from 'node:fs';
-import { type FileHandle, open, rename, stat, unlink } from 'node:fs/promises';
+import { type FileHandle, rm, unlink } from 'node:fs/promises';
 import { join } from 'node:path';
-import { pipeline } from 'node:stream/promises';
-import { createGzip } from 'node:zlib';
 import type { Bytes } from '../core/types.ts';
-import { FILE_MODE, giveTo, type Owner } from './directory.ts';
+import type { Owner } from '../platform/ownership.ts';
+import { contentOf, createFile, writeCompressed, writeWhole } from './files.ts';
 import { segmentName } from './format.ts';
 import type { FinishedSegments } from './segment-budget.ts';
+
+/** A finished file that is not compressed yet, held open: it is read by its descriptor. */
+interface Plain {
+  readonly index: number;
+  readonly handle: FileHandle;
+  readonly length: Bytes;
+}
 
 /**
  * The files of a recording being written. A line is one `write()`, so a reader never sees half of one unless the writer was
@@ -17,13 +22,14 @@ export class SegmentFiles {
   readonly #owner: Owner | null;
   readonly #finished: FinishedSegments;
   /** Finished and not compressed yet; those that could not be are tried again when the next is. */
-  readonly #plain: number[] = [];
+  readonly #plain: Plain[] = [];
   /** The end of the chain of work on finished files, one at a time; it never rejects. */
   #tidying: Promise<void> = Promise.resolve();
   #handle: FileHandle | null = null;
   #index = -1;
   #length: Bytes = 0;
 
+  /** `directory`: the folder held open, as a path. */
   constructor(directory: string, owner: Owner | null, finished: FinishedSegments) {
     this.#directory = directory;
     this.#owner = owner;
@@ -39,17 +45,16 @@ export class SegmentFiles {
   async next(header: Buffer): Promise<void> {
     const index = this.#index + 1;
     const path = join(this.#directory, segmentName(index));
-    const handle = await open(path, 'wx', FILE_MODE);
+    const handle = await createFile(path, this.#owner);
     try {
-      if (this.#owner !== null) await handle.chown(this.#owner.uid, this.#owner.gid);
       await writeWhole(handle, header, 0);
     } catch (error) {
       await handle.close();
       await unlink(path).catch(() => {});
       throw error;
     }
-    await this.#handle?.close();
-    if (index > 0) this.#plain.push(this.#index);
+    if (this.#handle !== null)
+      this.#plain.push({ index: this.#index, handle: this.#handle, length: this.#length });
     this.#handle = handle;
     this.#index = index;
     this.#length = header.length;
@@ -73,7 +78,7 @@ export class SegmentFiles {
   tidy(): void {
     this.#tidying = this.#tidying.then(async () => {
       const finished = this.#plain.splice(0);
-      for (const index of finished) if (!(await this.#compress(index))) this.#plain.push(index);
+      for (const plain of finished) if (!(await this.#compress(plain))) this.#plain.push(plain);
     });
   }
 
@@ -82,33 +87,25 @@ export class SegmentFiles {
     await this.#handle?.close().catch(() => {});
     this.#handle = null;
     await this.#tidying;
+    for (const { handle } of this.#plain.splice(0)) await handle.close().catch(() => {});
   }
 
   /** The plain file goes only when the compressed one is complete; on any trouble it just stays. */
-  async #compress(index: number): Promise<boolean> {
+  async #compress({ index, handle, length }: Plain): Promise<boolean> {
     const plain = join(this.#directory, segmentName(index));
-    const partial = `${plain}.gz.partial`;
     try {
-      const target = createWriteStream(partial, { mode: FILE_MODE, flags: 'wx' });
-      await pipeline(createReadStream(plain), createGzip(), target);
-      await giveTo(partial, this.#owner);
-      await rename(partial, `${plain}.gz`);
-      await unlink(plain);
+      const written = await writeCompressed(
+        `${plain}.gz`,
+        this.#owner,
+        contentOf(handle, length),
+      );
+      await rm(plain, { force: true });
+      await handle.close().catch(() => {});
       // What fails there, for want of space, is tried again with the next.
-      await this.#finished.add(index, (await stat(`${plain}.gz`)).size).catch(() => {});
+      await this.#finished.add(index, written).catch(() => {});
       return true;
     } catch {
-      await unlink(partial).catch(() => {});
       return false;
     }
-  }
-}
-
-/** A short count means that the disk is nearly full; the next call then says why. */
-async function writeWhole(handle: FileHandle, data: Buffer, position: Bytes): Promise<void> {
-  let written = 0;
-  while (written < data.length) {
-    const rest = data.length - written;
-    written += (await handle.write(data, written, rest, position + written)).bytesWritten;
   }
 }

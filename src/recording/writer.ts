@@ -26,7 +26,13 @@ import type {
   Span,
   StackSample,
 } from '../core/types.ts';
-import { callerOwner, createRecordingDirectory, type IfExists, type Owner } from './directory.ts';
+import {
+  callerOwner,
+  createRecordingDirectory,
+  type IfExists,
+  type MadeRecording,
+} from './directory.ts';
+import type { MadeFolder, OpenFolder } from './folder.ts';
 import { FullDisk } from './full-disk.ts';
 import { LINE_POINTS, toLine } from './line.ts';
 import { LineQueue } from './line-queue.ts';
@@ -59,6 +65,8 @@ const STACKS_LIMIT = 4096;
 export interface RecordingSink extends Sink {
   /** The folder, which may have got a suffix. */
   readonly directory: string;
+  /** By which the folder is known again when it is read back. */
+  readonly made: MadeFolder;
   /** Observations that did not get into the file. */
   readonly dropped: number;
   /** What was written, before any of it was compressed or thinned out. */
@@ -95,8 +103,8 @@ export interface RecordingWriterOptions {
 export async function openRecordingWriter(options: RecordingWriterOptions): Promise<RecordingSink> {
   const owner = callerOwner(options.env);
   const { ifExists = 'fail' } = options;
-  const directory = await createRecordingDirectory(options.directory, { ifExists, owner });
-  const writer = new RecordingWriter(directory, owner, options);
+  const made = await createRecordingDirectory(options.directory, { ifExists, owner });
+  const writer = new RecordingWriter(made, options);
   await writer.begin();
   return writer;
 }
@@ -104,6 +112,8 @@ export async function openRecordingWriter(options: RecordingWriterOptions): Prom
 class RecordingWriter implements RecordingSink {
   readonly name = 'recording';
   readonly directory: string;
+  readonly made: MadeFolder;
+  readonly #folder: OpenFolder;
   readonly #queue: LineQueue;
   readonly #options: RecordingWriterOptions;
   readonly #context: EncodeContext;
@@ -122,23 +132,26 @@ class RecordingWriter implements RecordingSink {
   #shed = 0;
   #flushedAt: Seconds;
 
-  constructor(directory: string, owner: Owner | null, options: RecordingWriterOptions) {
+  constructor({ folder, owner, made }: MadeRecording, options: RecordingWriterOptions) {
+    const directory = folder.path;
     const { maxSize = DEFAULT_MAX_SIZE } = options;
     const segmentBytes =
       options.segmentBytes ?? Math.min(SEGMENT_BYTES, Math.floor(maxSize / SEGMENTS_AT_LEAST));
     this.directory = directory;
+    this.made = made;
+    this.#folder = folder;
     this.#options = options;
     this.#context = encodeContext(options.start, { metrics: options.metrics ?? [] });
     this.#clock = options.clock ?? anchoredClock(takeAnchor());
     this.#flushedAt = this.#clock.now();
     this.#fullDisk = new FullDisk(directory, this.#clock);
     const finished = new FinishedSegments({
-      directory,
+      directory: folder.opened,
       owner,
       bytes: Math.max(0, maxSize - UNFINISHED_SEGMENTS * segmentBytes),
       context: this.#context,
     });
-    this.#queue = new LineQueue(new SegmentFiles(directory, owner, finished), {
+    this.#queue = new LineQueue(new SegmentFiles(folder.opened, owner, finished), {
       segmentBytes,
       header: () =>
         toLine(encodeLogs([{ kind: 'run-start', start: options.start }], this.#context)),
@@ -163,6 +176,7 @@ class RecordingWriter implements RecordingSink {
       await this.#queue.begin();
     } catch (cause) {
       await this.#queue.close();
+      await this.#folder.close();
       throw writeError(this.directory, cause);
     }
     this.#timer = setInterval(() => void this.flush(), FLUSH_INTERVAL * 1e3);
@@ -236,6 +250,7 @@ class RecordingWriter implements RecordingSink {
       await flushed;
     }
     await this.#queue.close();
+    await this.#folder.close();
     return { dropped: this.dropped };
   }
 

@@ -1,4 +1,4 @@
-import { chmod, mkdir, mkdtemp, rm } from 'node:fs/promises';
+import { chmod, lchown, mkdir, mkdtemp, rm, symlink } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, it } from 'vitest';
@@ -43,6 +43,19 @@ it.runIf(process.getuid?.() !== 0)(
   async () => {
     await chmod(cwd, 0o500);
     expect(directoryOf('1', { XDG_STATE_HOME: '/state' })).toMatch(/^\/state\/tracewright\/2023/);
+  },
+);
+
+it.runIf(process.getuid?.() === 0).each(['folder', 'link'] as const)(
+  'it is in the state folder where .tracewright is a %s of a stranger',
+  async (kind) => {
+    const path = join(cwd, '.tracewright');
+    await (kind === 'folder' ? mkdir(path) : symlink(tmpdir(), path));
+    await lchown(path, 12345, 23456);
+    const env = { XDG_STATE_HOME: '/state' };
+    expect(directoryOf('1', env)).toMatch(/^\/state\/tracewright\/2023/);
+    const sudo = { ...env, SUDO_UID: '12345', SUDO_GID: '23456' };
+    expect(directoryOf('1', sudo).startsWith(path)).toBe(true);
   },
 );
 

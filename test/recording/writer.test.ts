@@ -1,4 +1,14 @@
-import { chmod, mkdir, mkdtemp, readFile, readdir, rm, stat, writeFile } from 'node:fs/promises';
+import {
+  chmod,
+  chown,
+  mkdir,
+  mkdtemp,
+  readFile,
+  readdir,
+  rm,
+  stat,
+  writeFile,
+} from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
@@ -83,10 +93,13 @@ describe('the folder of a recording', () => {
   });
 
   it.runIf(process.getuid?.() === 0)('belongs to the caller of sudo', async () => {
-    const directory = join(root, 'a', 'b');
+    const home = join(root, 'home');
+    await mkdir(home);
+    await chown(home, 12345, 23456);
+    const directory = join(home, 'a', 'b');
     const writer = await open({ directory, env: { SUDO_UID: '12345', SUDO_GID: '23456' } });
     await writer.end(END, []);
-    const paths = [join(root, 'a'), directory, join(directory, '.gitignore')];
+    const paths = [join(home, 'a'), directory, join(directory, '.gitignore')];
     for (const path of [...paths, join(directory, 'telemetry.jsonl')])
       expect(await stat(path)).toMatchObject({ uid: 12345, gid: 23456 });
     expect((await stat(root)).uid).toBe(0);

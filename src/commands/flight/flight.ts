@@ -5,14 +5,14 @@ import { EXIT } from '../../core/exit-code.ts';
 import { TraceError } from '../../core/errors.ts';
 import { printable } from '../../core/text.ts';
 import type { RunEnd, RunStart } from '../../core/types.ts';
-import { defaultRecordingDirectory } from '../../recording/directory.ts';
+import { callerOwner, defaultRecordingDirectory } from '../../recording/directory.ts';
+import { openFolder } from '../../recording/folder.ts';
 import type { Signal } from '../../otel/environment.ts';
 import { openRecordingWriter, type RecordingSink } from '../../recording/writer.ts';
 import { FlightRecorder } from './recorder.ts';
 import { type ExportSetup, openExport } from '../watching/run-export.ts';
 import type { RunSinks, Setup } from '../watching/run-sinks.ts';
 import type { TriggerOptions } from './trigger-options.ts';
-import { makeFolder } from '../../platform/make-folder.ts';
 
 type Screen = ExportSetup['screen'];
 type CalmSetup = Omit<Setup, 'screen'> & { readonly screen: Screen };
@@ -119,8 +119,9 @@ async function checkFolder({ recording, environment }: CalmSetup): Promise<void>
   if (path === null) return;
   const parent = dirname(resolve(environment.cwd, path));
   try {
-    makeFolder(parent);
-    await access(parent, constants.W_OK | constants.X_OK);
+    const folder = await openFolder(parent, callerOwner(environment.env));
+    const allowed = access(folder.opened, constants.W_OK | constants.X_OK);
+    await allowed.finally(() => folder.close());
   } catch (cause) {
     throw new TraceError(
       'ERR_RECORDING_NOT_WRITABLE',

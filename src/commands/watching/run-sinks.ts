@@ -14,7 +14,7 @@ import type {
 import { formatSeconds } from '../../core/units.ts';
 import { defaultRecordingDirectory } from '../../recording/directory.ts';
 import { type MemoryRecording, memoryRecording } from '../../recording/memory.ts';
-import { openRecording } from '../../recording/reader.ts';
+import { readRecordingBack } from '../../recording/reader.ts';
 import { openRecordingWriter, type RecordingSink } from '../../recording/writer.ts';
 import type { ReportExtra } from '../../report/report.ts';
 import type { AttachOptions } from '../attach/options.ts';
@@ -146,7 +146,7 @@ export async function wholeView(
   if (memory.dropped === 0 || recording === null || screen.recordingFailed) return memory.view(end);
   await recording.flush();
   try {
-    return await openRecording(recording.directory);
+    return await readRecordingBack(recording.directory, recording.made);
   } catch {
     return memory.view(end);
   }
@@ -182,11 +182,11 @@ async function readBack(
 ): Promise<{ view: RecordingView; recording: string | null }> {
   const inMemory = sinks.memory.view(end);
   if (sinks.recording === null) return { view: inMemory, recording: null };
-  const { directory } = sinks.recording;
+  const { directory, made } = sinks.recording;
   const isShort = sinks.recording.written <= READ_BACK;
   if (!screen.recordingFailed && (isShort || sinks.memory.dropped > 0)) {
     try {
-      return { view: await openRecording(directory), recording: directory };
+      return { view: await readRecordingBack(directory, made), recording: directory };
     } catch (error) {
       screen.problem(`the recording cannot be read back: ${String(error)}`);
     }
