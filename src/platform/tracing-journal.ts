@@ -1,8 +1,9 @@
-import { readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { readProc, readStat } from './proc.ts';
 import { hasEnded } from './proc-parse.ts';
-import { makeFolder } from './make-folder.ts';
+import { readStateFile } from './state-file.ts';
+import { makeJournalFolder, namesIn } from './undo-journal.ts';
 
 /** What is written down before a private instance of the kernel's tracing is made, beside the journals of touched processes. */
 
@@ -27,7 +28,7 @@ export function beginTracing(folder: string, pid: number): { path: string; entry
   const instance = `tracewright-${own}`;
   const entry: TracingEntry = { version: 1, instance, pid, owner, boot: bootId() };
   const path = join(folder, `tracing-${own}.json`);
-  makeFolder(folder, 0o700);
+  makeJournalFolder(folder);
   writeFileSync(path, `${JSON.stringify(entry)}\n`, { mode: 0o600, flag: 'wx' });
   return { path, entry };
 }
@@ -37,7 +38,7 @@ export function tracingEntries(
   folder: string,
 ): readonly { readonly path: string; readonly entry: TracingEntry }[] {
   const found: { path: string; entry: TracingEntry }[] = [];
-  for (const name of namesIn(folder)) {
+  for (const name of namesIn(folder).filter((one) => NAME.test(one))) {
     const path = join(folder, name);
     const entry = readEntry(path);
     if (entry === null) continue;
@@ -53,19 +54,11 @@ export function isTracing({ owner }: TracingEntry): boolean {
   return stat !== null && stat.startTicks === owner.startTicks && !hasEnded(stat);
 }
 
-function namesIn(folder: string): readonly string[] {
-  try {
-    return readdirSync(folder).filter((name) => NAME.test(name));
-  } catch {
-    return [];
-  }
-}
-
 function readEntry(path: string): TracingEntry | null {
+  const found = readStateFile(path, FILE_LIMIT);
+  if (found.kind !== 'read') return null;
   try {
-    const text = readFileSync(path, 'utf8');
-    if (text.length > FILE_LIMIT) return null;
-    const entry = JSON.parse(text) as Partial<TracingEntry>;
+    const entry = JSON.parse(found.text) as Partial<TracingEntry>;
     const isWhole =
       entry.version === 1 &&
       typeof entry.instance === 'string' &&

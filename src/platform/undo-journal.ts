@@ -2,18 +2,18 @@ import {
   closeSync,
   openSync,
   readdirSync,
-  readFileSync,
   readlinkSync,
   renameSync,
   rmSync,
-  writeFileSync,
   writeSync,
 } from 'node:fs';
 import { join } from 'node:path';
+import { errorCode } from '../core/errors.ts';
 import type { ProcessTarget } from '../core/types.ts';
 import { readProc, readStat } from './proc.ts';
 import { hasEnded } from './proc-parse.ts';
-import { stateDirectory } from './state-directory.ts';
+import { requireStateDirectory } from './state-directory.ts';
+import { readStateFile, refusedFolder } from './state-file.ts';
 import { makeFolder } from './make-folder.ts';
 import { isRecord } from '../core/record.ts';
 
@@ -50,12 +50,24 @@ export interface UndoEntry {
 
 const FOLDER = 'touched';
 const NAME = /^(\d+)-(\d+)\.json$/;
+/** Of journals of both kinds. */
+const ANY_NAME = /^(?:tracing-)?\d+-\d+\.json$/;
 /** An entry is 400 bytes. */
 const FILE_LIMIT = 16 * 1024;
 
-/** The folder of the journals. */
+/** The folder of the journals. Throws a TraceError for a user without a home. */
 export function journalFolder(env: Readonly<Record<string, string | undefined>>): string {
-  return join(stateDirectory(env), FOLDER);
+  return join(requireStateDirectory(env), FOLDER);
+}
+
+/**
+ * Makes the folder of the journals where it is missing. Throws where it cannot be made, or is not
+ * this user's alone: what is written there is acted on later.
+ */
+export function makeJournalFolder(folder: string): void {
+  makeFolder(folder, 0o700);
+  const reason = refusedFolder(folder);
+  if (reason !== null) throw new Error(`${folder}: ${reason}`);
 }
 
 /** Where the journal of one process is. */
@@ -77,15 +89,16 @@ export class UndoJournal {
   }
 
   /**
-   * Begins the journal of one process. Gives the entry of whoever was first when there is one already. Throws the errno error when the
-   * folder cannot be written: then nothing may be touched.
+   * Begins the journal of one process. Gives the entry of whoever was first when there is one
+   * already. Throws the errno error when the folder cannot be written, and an error where it or
+   * what has the journal's name is not ours: then nothing may be touched.
    */
   static begin(
     target: ProcessTarget,
     folder: string,
     what: Pick<UndoEntry, 'opens' | 'portsBefore'>,
   ): UndoJournal | UndoEntry | null {
-    makeFolder(folder, 0o700);
+    makeJournalFolder(folder);
     const path = journalPath(folder, target);
     const entry: UndoEntry = {
       version: 1,
@@ -105,9 +118,10 @@ export class UndoJournal {
     try {
       fd = openSync(path, 'wx', 0o600);
     } catch (error) {
-      if (error instanceof Error && 'code' in error && error.code === 'EEXIST')
-        return readEntry(path);
-      throw error;
+      if (errorCode(error) !== 'EEXIST') throw error;
+      const found = readStateFile(path, FILE_LIMIT);
+      if (found.kind === 'refused') throw new Error(`${path}: ${found.reason}`, { cause: error });
+      return readEntry(path);
     }
     writeSync(fd, text(entry));
     closeSync(fd);
@@ -124,7 +138,14 @@ export class UndoJournal {
   ): UndoEntry {
     const entry = { ...this.#entry, ...change };
     const draft = `${this.path}.${process.pid}`;
-    writeFileSync(draft, text(entry), { mode: 0o600 });
+    // Of an earlier trace that had this pid. What is written to is new, and nobody's link.
+    rmSync(draft, { force: true });
+    const fd = openSync(draft, 'wx', 0o600);
+    try {
+      writeSync(fd, text(entry));
+    } finally {
+      closeSync(fd);
+    }
     renameSync(draft, this.path);
     this.#entry = entry;
     return entry;
@@ -135,12 +156,12 @@ export class UndoJournal {
   }
 }
 
-/** The entry of a file; null when it is gone, or is none. */
+/** The entry of a file; null when it is gone, is none, or is not this user's alone. */
 export function readEntry(path: string): UndoEntry | null {
+  const found = readStateFile(path, FILE_LIMIT);
+  if (found.kind !== 'read') return null;
   try {
-    const content = readFileSync(path, 'utf8');
-    if (content.length > FILE_LIMIT) return null;
-    const entry: unknown = JSON.parse(content);
+    const entry: unknown = JSON.parse(found.text);
     return isEntry(entry) ? entry : null;
   } catch {
     return null;
@@ -164,6 +185,25 @@ export function journalEntries(
   return found.toSorted((a, b) => a.entry.pid - b.entry.pid);
 }
 
+/**
+ * What has the name of a journal, or of their folder, and is not this user's alone: nobody acts on
+ * it.
+ */
+export function refusedJournals(
+  folder: string,
+): readonly { readonly path: string; readonly reason: string }[] {
+  const reason = refusedFolder(folder);
+  if (reason !== null) return [{ path: folder, reason }];
+  return namesIn(folder)
+    .filter((name) => ANY_NAME.test(name))
+    .toSorted()
+    .flatMap((name) => {
+      const path = join(folder, name);
+      const found = readStateFile(path, FILE_LIMIT);
+      return found.kind === 'refused' ? [{ path, reason: found.reason }] : [];
+    });
+}
+
 export function removeEntry(path: string): void {
   rmSync(path, { force: true });
 }
@@ -178,7 +218,9 @@ function text(entry: UndoEntry): string {
   return `${JSON.stringify(entry)}\n`;
 }
 
-function namesIn(folder: string): readonly string[] {
+/** None of a folder that is not this user's alone. */
+export function namesIn(folder: string): readonly string[] {
+  if (refusedFolder(folder) !== null) return [];
   try {
     return readdirSync(folder);
   } catch {

@@ -5,7 +5,7 @@ import { TraceError } from '../core/errors.ts';
 import { printable } from '../core/text.ts';
 import type { Seconds } from '../core/types.ts';
 import { isTrusted, type Owner } from '../platform/ownership.ts';
-import { stateDirectory } from '../platform/state-directory.ts';
+import { requireStateDirectory } from '../platform/state-directory.ts';
 import { createFile } from './files.ts';
 import {
   type MadeFolder,
@@ -30,20 +30,28 @@ type Environment = Readonly<Record<string, string | undefined>>;
 /**
  * `.tracewright/<utc>-<verb>-<target>` under `cwd`, or under `$XDG_STATE_HOME/tracewright` (default
  * `~/.local/state`) where `cwd` cannot be written, or its `.tracewright` is a stranger's. Never one
- * that exists: `-2`, `-3`, … is added.
+ * that exists: `-2`, `-3`, … is added. Throws a TraceError where neither is to be had.
  */
-export function defaultRecordingDirectory(options: {
+export function defaultRecordingDirectory(
+  options: RecordingNaming & { readonly cwd: string; readonly env: Environment },
+): string {
+  const { cwd, env } = options;
+  const parent = isUsable(cwd, env) ? join(cwd, RECORDINGS) : requireStateDirectory(env);
+  return firstFree(join(parent, recordingName(options)));
+}
+
+/** What the name of a recording's folder is made from. */
+interface RecordingNaming {
   readonly verb: string;
   readonly target: string;
   readonly now: Seconds;
-  readonly cwd: string;
-  readonly env: Environment;
-}): string {
-  const { verb, target, now, cwd, env } = options;
+}
+
+/** `<utc>-<verb>-<target>`. */
+export function recordingName({ verb, target, now }: RecordingNaming): string {
   const utc = new Date(now * 1e3).toISOString().replace(/[-:]|\.\d+/g, '');
   const safe = target.replace(/[^\w.-]+/g, '-').slice(0, TARGET_LENGTH_LIMIT);
-  const parent = isUsable(cwd, env) ? join(cwd, RECORDINGS) : stateDirectory(env);
-  return firstFree(join(parent, `${utc}-${verb}-${safe}`));
+  return `${utc}-${verb}-${safe}`;
 }
 
 function isUsable(cwd: string, env: Environment): boolean {

@@ -17,6 +17,12 @@ export interface CleanupItem {
   readonly remedy: string | null;
 }
 
+/** A file in the place of a journal, or of their folder, that trace did not write for this user. */
+export interface RefusedJournal {
+  readonly path: string;
+  readonly reason: string;
+}
+
 /** Raised when a reader of the old form would misread the new one. */
 const SCHEMA_VERSION = 1;
 
@@ -38,9 +44,14 @@ const TRACING_WORDS: Readonly<Record<CleanupItem['outcome'], string>> = {
   left: "the kernel's tracing of its threads is still there",
 };
 
-export function renderCleanup(items: readonly CleanupItem[], surface: Surface): string {
+export function renderCleanup(
+  items: readonly CleanupItem[],
+  surface: Surface,
+  refused: readonly RefusedJournal[] = [],
+): string {
   const page = new Page(surface);
-  if (items.length === 0) page.paragraph('Nothing is left: no journal of a killed trace.');
+  if (items.length === 0 && refused.length === 0)
+    page.paragraph('Nothing is left: no journal of a killed trace.');
   for (const { pid, outcome, stage, port, reason, remedy } of items) {
     const where = port === null ? '' : `, port ${port}`;
     const why = reason === null ? '' : `: ${outside(reason, 400)}`;
@@ -48,13 +59,21 @@ export function renderCleanup(items: readonly CleanupItem[], surface: Surface): 
     page.paragraph(`pid ${pid}: ${words}${why} (as far as: ${outside(stage, 20)}${where})`);
     if (remedy !== null) page.verbatim(`  → ${outside(remedy, 400)}`);
   }
+  for (const { path, reason } of refused) {
+    const shown = outside(path, 400);
+    page.paragraph(`${shown} is not a journal of yours, so nothing is done: ${reason}`);
+  }
   return page.toString();
 }
 
 /** The same as one JSON document (docs/schema/cleanup.schema.json). */
 export function renderCleanupJson(
   items: readonly CleanupItem[],
-  { toolVersion, dryRun }: { toolVersion: string; dryRun: boolean },
+  {
+    toolVersion,
+    dryRun,
+    refused = [],
+  }: { toolVersion: string; dryRun: boolean; refused?: readonly RefusedJournal[] },
 ): string {
   const document = {
     schema_version: SCHEMA_VERSION,
@@ -69,6 +88,7 @@ export function renderCleanupJson(
       reason: reason === null ? null : outside(reason, 4096),
       remedy: remedy === null ? null : outside(remedy, 4096),
     })),
+    refused: refused.map(({ path, reason }) => ({ path: outside(path, 4096), reason })),
   };
   return `${JSON.stringify(document, null, 2)}\n`;
 }

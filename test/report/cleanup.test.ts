@@ -38,6 +38,19 @@ describe('trace cleanup', () => {
     expect(text).not.toContain('\u001b');
   });
 
+  it('names what lies in the place of a journal and is not ours', () => {
+    const refused = [{ path: '/s/\u001b[31m1-1.json', reason: 'it belongs to uid 1000' }];
+    const text = renderCleanup([], surface, refused).replaceAll(/\s+/g, ' ');
+    expect(text).toBe(
+      '/s/\\x1b[31m1-1.json is not a journal of yours, so nothing is done: it belongs to uid 1000 ',
+    );
+    const json = renderCleanupJson([], { toolVersion: '1.0.0', dryRun: false, refused });
+    expect(JSON.parse(json)).toMatchObject({
+      processes: [],
+      refused: [{ path: '/s/\\x1b[31m1-1.json', reason: 'it belongs to uid 1000' }],
+    });
+  });
+
   it('prints the document that its schema describes', () => {
     const path = join(import.meta.dirname, '..', '..', 'docs', 'schema', 'cleanup.schema.json');
     const validate = new Ajv2020({ strict: true, allowUnionTypes: true }).compile(

@@ -10,6 +10,7 @@ import {
   hasLivingOwner,
   journalEntries,
   journalFolder,
+  refusedJournals,
   removeEntry,
   type UndoEntry,
 } from '../../platform/undo-journal.ts';
@@ -30,12 +31,12 @@ async function run({ values, positionals, environment }: CommandContext): Promis
   const format = chooseFormat(values);
   const pid = chooseCleanupTarget(values, positionals);
   const dryRun = values['dry-run'] === true;
-  const journals = journalEntries(journalFolder(environment.env)).filter(
-    ({ entry }) => pid === null || entry.pid === pid,
-  );
-  const tracings = tracingEntries(journalFolder(environment.env)).filter(
-    ({ entry }) => pid === null || entry.pid === pid,
-  );
+  const folder = journalFolder(environment.env);
+  const isMeant = ({ entry }: { readonly entry: { readonly pid: number } }): boolean =>
+    pid === null || entry.pid === pid;
+  const journals = journalEntries(folder).filter(isMeant);
+  const tracings = tracingEntries(folder).filter(isMeant);
+  const refused = refusedJournals(folder);
   if (pid !== null && journals.length + tracings.length === 0 && readStat(pid) === null)
     throw new TraceError('ERR_TARGET_NOT_FOUND', `no process has pid ${pid}, and no journal`, {
       exitCode: EXIT.notFound,
@@ -51,7 +52,7 @@ async function run({ values, positionals, environment }: CommandContext): Promis
   const { stdout, env } = environment;
   stdout.write(
     format === 'json'
-      ? renderCleanupJson(items, { toolVersion: toolVersion(), dryRun })
+      ? renderCleanupJson(items, { toolVersion: toolVersion(), dryRun, refused })
       : renderCleanup(
           items,
           decideSurface({
@@ -60,11 +61,11 @@ async function run({ values, positionals, environment }: CommandContext): Promis
             columns: stdout.columns,
             noColor: values['no-color'] === true,
           }),
+          refused,
         ),
   );
-  return items.some(({ outcome }) => outcome === 'left' || outcome === 'would-undo')
-    ? EXIT.finding
-    : EXIT.ok;
+  const isLeft = items.some(({ outcome }) => outcome === 'left' || outcome === 'would-undo');
+  return isLeft || refused.length > 0 ? EXIT.finding : EXIT.ok;
 }
 
 /** Removes the instance of the kernel's tracing that a killed trace left. */

@@ -1,11 +1,15 @@
 import { constants } from 'node:fs';
 import { access } from 'node:fs/promises';
-import { basename, dirname, join, resolve } from 'node:path';
+import { dirname, join, resolve } from 'node:path';
 import { EXIT } from '../../core/exit-code.ts';
 import { TraceError } from '../../core/errors.ts';
 import { printable } from '../../core/text.ts';
 import type { RunEnd, RunStart } from '../../core/types.ts';
-import { callerOwner, defaultRecordingDirectory } from '../../recording/directory.ts';
+import {
+  callerOwner,
+  defaultRecordingDirectory,
+  recordingName,
+} from '../../recording/directory.ts';
 import { openFolder } from '../../recording/folder.ts';
 import type { Signal } from '../../otel/environment.ts';
 import { openRecordingWriter, type RecordingSink } from '../../recording/writer.ts';
@@ -83,23 +87,21 @@ function inBackground(setup: CalmSetup): ExportSetup {
 }
 
 /** `<utc>-<verb>-<name>-trigger-<n>`, or what `--output` says with `-trigger-<n>` behind it; never a folder that is there. */
-function openDisk(start: RunStart, number: number, setup: CalmSetup): Promise<RecordingSink> {
+async function openDisk(
+  start: RunStart,
+  number: number,
+  setup: CalmSetup,
+): Promise<RecordingSink> {
   const { recording, name, environment, screen, clock, metrics = [] } = setup;
   const suffix = `trigger-${number}`;
-  const usual = defaultRecordingDirectory({
-    verb: start.command,
-    target: `${name}-${suffix}`,
-    now: start.startedAt,
-    cwd: environment.cwd,
-    env: environment.env,
-  });
+  const naming = { verb: start.command, target: `${name}-${suffix}`, now: start.startedAt };
   const { path, parent } = recording;
   const directory =
     path !== null
       ? `${resolve(environment.cwd, path)}-${suffix}`
       : parent === null
-        ? usual
-        : join(parent, basename(usual));
+        ? defaultRecordingDirectory({ ...naming, ...environment })
+        : join(parent, recordingName(naming));
   return openRecordingWriter({
     directory,
     start,

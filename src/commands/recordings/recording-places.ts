@@ -16,6 +16,6 @@ export async function recordingPlaces(
   }
   const { loadConfig } = await import('../../config/config.ts');
   const { output } = await loadConfig(environment);
-  const usual = [join(cwd, '.tracewright'), stateDirectory(env)];
-  return [...new Set([...usual, ...(output === undefined ? [] : [output])])];
+  const usual = [join(cwd, '.tracewright'), stateDirectory(env), output ?? null];
+  return [...new Set(usual.filter((folder) => folder !== null))];
 }

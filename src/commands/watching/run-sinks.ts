@@ -1,4 +1,4 @@
-import { basename, join } from 'node:path';
+import { join } from 'node:path';
 import { detectAll } from '../../analysis/detectors.ts';
 import { TraceError } from '../../core/errors.ts';
 import type {
@@ -12,7 +12,7 @@ import type {
   Sink,
 } from '../../core/types.ts';
 import { formatSeconds } from '../../core/units.ts';
-import { defaultRecordingDirectory } from '../../recording/directory.ts';
+import { defaultRecordingDirectory, recordingName } from '../../recording/directory.ts';
 import { type MemoryRecording, memoryRecording } from '../../recording/memory.ts';
 import { readRecordingBack } from '../../recording/reader.ts';
 import { openRecordingWriter, type RecordingSink } from '../../recording/writer.ts';
@@ -102,19 +102,17 @@ async function openDisk(
   { recording, name, environment, screen, clock, metrics = [] }: Setup,
 ): Promise<RecordingSink | null> {
   const { path, parent, overwrite, raw, maxSize } = recording;
-  const usual = defaultRecordingDirectory({
-    verb: start.command,
-    target: name,
-    now: start.startedAt,
-    cwd: environment.cwd,
-    env: environment.env,
-  });
-  const directory = path ?? (parent === null ? usual : join(parent, basename(usual)));
+  const naming = { verb: start.command, target: name, now: start.startedAt };
   if (path !== null && overwrite) {
     const { removeRecording } = await import('../../recording/remove.ts');
     await removeRecording(path);
   }
   try {
+    const directory =
+      path ??
+      (parent === null
+        ? defaultRecordingDirectory({ ...naming, ...environment })
+        : join(parent, recordingName(naming)));
     return await openRecordingWriter({
       directory,
       start,
