@@ -1,9 +1,9 @@
-import { readFile } from 'node:fs/promises';
 import { dirname, isAbsolute, join, normalize, resolve } from 'node:path';
 import { readDuration } from '../core/duration.ts';
 import { type TraceError, usageError } from '../core/errors.ts';
 import { printable } from '../core/text.ts';
 import type { Seconds } from '../core/types.ts';
+import { leadsOutside, readSettings } from './settings-file.ts';
 
 /**
  * What the user set beforehand, for where the command line is silent: environment over `.tracewright/config.json` over the
@@ -54,8 +54,6 @@ interface Setting {
   readonly wanted: string;
 }
 
-/** A configuration is a few lines; anything larger is the wrong file. */
-const FILE_LIMIT = 64 * 1024;
 /** Files of notes; a person keeps two or three. */
 const NOTES_LIMIT = 16;
 /** Commands of one rebuild. */
@@ -113,12 +111,14 @@ const SETTINGS: readonly Setting[] = [
   {
     key: 'output',
     variable: 'TRACEWRIGHT_OUTPUT',
-    wanted: 'a path (in a project: a relative one inside it)',
+    wanted: 'a path (in a project: a relative one inside it, and by no link out of it)',
     read(value, { kind, folder }) {
       if (typeof value !== 'string' || value === '' || value.includes('\0')) return null;
+      const output = resolve(folder, value);
+      if (kind !== 'project') return { output };
       // A checked-out project must not make trace, perhaps under sudo, write elsewhere.
       const leaves = isAbsolute(value) || normalize(value).startsWith('..');
-      return kind === 'project' && leaves ? null : { output: resolve(folder, value) };
+      return leaves || leadsOutside(output, folder) ? null : { output };
     },
   },
   {
@@ -159,7 +159,10 @@ const SETTINGS: readonly Setting[] = [
   },
 ];
 
-/** All settings that were made beforehand; throws a usage error that names file and key when one cannot be used. */
+/**
+ * All settings that were made beforehand; rejects with a usage error that names file and key when
+ * one cannot be used, and the file where it is not ours to believe.
+ */
 export async function loadConfig(options: {
   readonly cwd: string;
   readonly env: Environment;
@@ -168,8 +171,8 @@ export async function loadConfig(options: {
   const project = join(cwd, '.tracewright', 'config.json');
   const user = join(userDirectory(env), 'tracewright', 'config.json');
   const config = {
-    ...(await readConfigFile({ kind: 'user', file: user, folder: dirname(user) })),
-    ...(await readConfigFile({ kind: 'project', file: project, folder: cwd })),
+    ...readConfigFile({ kind: 'user', file: user, folder: dirname(user) }, env),
+    ...readConfigFile({ kind: 'project', file: project, folder: cwd }, env),
     ...readEnvironment(env, cwd),
   };
   if (!OTLP_VARIABLES.some((name) => (env[name] ?? '') !== '')) return config;
@@ -184,9 +187,9 @@ function userDirectory(env: Environment): string {
   return join(env['HOME'] ?? '/', '.config');
 }
 
-async function readConfigFile(origin: Origin & { readonly file: string }): Promise<Config> {
+function readConfigFile(origin: Origin & { readonly file: string }, env: Environment): Config {
   const { file, kind } = origin;
-  const text = await readIfThere(file);
+  const text = readSettings(file, env);
   if (text === null) return {};
   let config: Config = {};
   for (const [key, value] of Object.entries(parseFile(file, text))) {
@@ -206,20 +209,7 @@ async function readConfigFile(origin: Origin & { readonly file: string }): Promi
   return config;
 }
 
-async function readIfThere(file: string): Promise<string | null> {
-  try {
-    return await readFile(file, 'utf8');
-  } catch (error) {
-    const code = error instanceof Error && 'code' in error ? error.code : null;
-    // A file that we may not read was not written for us: under sudo -u and setpriv HOME is somebody else's.
-    if (code === 'ENOENT' || code === 'ENOTDIR' || code === 'EACCES') return null;
-    throw usageError(`cannot read ${printable(file)}: ${String(code)}`);
-  }
-}
-
 function parseFile(file: string, text: string): Readonly<Record<string, unknown>> {
-  if (text.length > FILE_LIMIT)
-    throw usageError(`${printable(file)} is ${text.length} characters long: not a configuration`);
   let parsed: unknown;
   try {
     parsed = JSON.parse(text);

@@ -1,4 +1,15 @@
-import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { execFileSync } from 'node:child_process';
+import {
+  chmod,
+  chown,
+  lchown,
+  mkdir,
+  mkdtemp,
+  rename,
+  rm,
+  symlink,
+  writeFile,
+} from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
@@ -95,6 +106,93 @@ describe('a mistake in the configuration', () => {
     await expect(load({ TRACEWRIGHT_LAG_THRESHOLD: 'soon' })).rejects.toThrow(
       "TRACEWRIGHT_LAG_THRESHOLD takes a duration such as 10s, 500ms, 2m or 1h, got 'soon'",
     );
+  });
+});
+
+describe('a file of settings that is not ours to believe', () => {
+  const path = () => join(cwd, '.tracewright', 'config.json');
+
+  it.each([
+    ['a FIFO', 'it is not a regular file', () => execFileSync('mkfifo', [path()])],
+    ['a file without end', 'it is not a regular file', () => symlink('/dev/zero', path())],
+    ['a folder', 'it is a folder', () => mkdir(path())],
+    ['a large file', 'it is larger than 64 KiB', () => project(' '.repeat(70_000))],
+  ] as const)('is %s: said at once', async (_, why, put) => {
+    await put();
+    await expect(load()).rejects.toMatchObject({
+      exitCode: 2,
+      message: `the settings of ${path()} are not taken: ${why}`,
+    });
+  });
+
+  it.each(['linked', 'linked/x', 'gone', 'gone/x'])(
+    'may not choose an output outside of the project by a link: %s',
+    async (output) => {
+      await mkdir(join(root, 'outside'));
+      await symlink(join(root, 'outside'), join(cwd, 'linked'));
+      await symlink(join(root, 'nothing'), join(cwd, 'gone'));
+      await project(JSON.stringify({ output }));
+      await expect(load()).rejects.toThrow(`output is "${output}", not a path`);
+    },
+  );
+
+  it('may choose one by a link inside it', async () => {
+    await mkdir(join(cwd, 'runs'));
+    await symlink('runs', join(cwd, 'linked'));
+    await project('{"output": "linked/new/x"}');
+    expect(await load()).toEqual({ output: join(cwd, 'linked/new/x') });
+  });
+
+  describe.runIf(process.getuid?.() === 0)('by its owner', () => {
+    const STRANGER = 12_345;
+    const CALLER = { SUDO_UID: String(STRANGER), SUDO_GID: String(STRANGER) };
+    const lines = '{"duration": 7}';
+
+    it.each([
+      ['the file', () => chown(path(), STRANGER, STRANGER)],
+      ['its folder', () => chown(join(cwd, '.tracewright'), STRANGER, STRANGER)],
+      [
+        'a link to it',
+        async () => {
+          await rename(path(), join(cwd, 'kept'));
+          await symlink(join(cwd, 'kept'), path());
+          await lchown(path(), STRANGER, STRANGER);
+        },
+      ],
+      [
+        'a link to its folder',
+        async () => {
+          await rename(join(cwd, '.tracewright'), join(cwd, 'kept'));
+          await symlink(join(cwd, 'kept'), join(cwd, '.tracewright'));
+          await lchown(join(cwd, '.tracewright'), STRANGER, STRANGER);
+        },
+      ],
+    ] as const)("is refused where %s is a stranger's, not where the caller's", async (_, give) => {
+      await project(lines);
+      await give();
+      await expect(load()).rejects.toMatchObject({
+        exitCode: 2,
+        message: expect.stringContaining('are not taken: it belongs to uid 12345') as string,
+      });
+      expect(await load(CALLER)).toEqual({ duration: 7 });
+    });
+
+    it("is refused among the user's own settings too", async () => {
+      await user(lines);
+      await chown(join(root, 'xdg', 'tracewright', 'config.json'), STRANGER, STRANGER);
+      await expect(load()).rejects.toThrow('it belongs to uid 12345');
+    });
+
+    it('is refused where anybody may write to it', async () => {
+      await project(lines);
+      await chmod(path(), 0o666);
+      await expect(load()).rejects.toThrow('anybody may write to it');
+    });
+
+    it('keeps nobody from a folder that has none', async () => {
+      await chown(join(cwd, '.tracewright'), STRANGER, STRANGER);
+      expect(await load()).toEqual({});
+    });
   });
 });
 
