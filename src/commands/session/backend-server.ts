@@ -1,13 +1,14 @@
 import { type ChildProcess, spawn } from 'node:child_process';
-import { closeSync, fstatSync, openSync, readSync } from 'node:fs';
+import { closeSync, constants, fstatSync, lstatSync, openSync, readSync, rmSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { monotonicNow } from '../../core/clock.ts';
-import { TraceError } from '../../core/errors.ts';
+import { errorCode, TraceError } from '../../core/errors.ts';
 import { EXIT } from '../../core/exit-code.ts';
 import { printable } from '../../core/text.ts';
 import type { Bytes, Seconds } from '../../core/types.ts';
 import { formatSeconds } from '../../core/units.ts';
+import { openOutsideSync } from '../../platform/outside-file.ts';
 import { askForJson, type JsonAnswer } from '../../platform/json-request.ts';
 import { endProcessGroup } from '../../platform/touch.ts';
 import { member } from './sources/imported.ts';
@@ -23,6 +24,8 @@ const STOP_LIMIT: Seconds = 10;
 const TAIL_BYTES = 8192;
 const TAIL_LINES = 15;
 const BODY_LIMIT: Bytes = 1024 * 1024;
+const NEW_FILE =
+  constants.O_WRONLY | constants.O_CREAT | constants.O_EXCL | constants.O_NOFOLLOW;
 /** Of one look whether it is ready. */
 const MODELS_LIMIT: Seconds = 5;
 
@@ -123,8 +126,7 @@ export class BackendServer {
 
   #spawn(command: readonly string[], cwd: string): ChildProcess {
     const { log, env } = this.#options;
-    makeFolder(dirname(log));
-    const output = openSync(log, 'w', 0o600);
+    const output = openAnew(log);
     const [program = '', ...args] = command;
     this.#ended = null;
     const child = spawn(program, args, {
@@ -176,7 +178,7 @@ export class BackendServer {
   /** The last lines of its output, made safe. */
   #tail(lines: number): string {
     try {
-      const file = openSync(this.#options.log, 'r');
+      const file = openOutsideSync(this.#options.log, { follow: false });
       const { size } = fstatSync(file);
       const bytes = Buffer.alloc(Math.min(size, TAIL_BYTES));
       const read = readSync(file, bytes, 0, bytes.length, size - bytes.length);
@@ -191,6 +193,33 @@ export class BackendServer {
       return '';
     }
   }
+}
+
+/**
+ * The file that takes the server's output. Its name can be told beforehand, so a checkout may have
+ * put something there: only a file goes, and what is written to is new. Throws a TraceError
+ * otherwise.
+ */
+function openAnew(log: string): number {
+  try {
+    makeFolder(dirname(log));
+    const found = lstatSync(log, { throwIfNoEntry: false });
+    if (found === undefined || found.isFile()) {
+      rmSync(log, { force: true });
+      return openSync(log, NEW_FILE, 0o600);
+    }
+  } catch (cause) {
+    throw unwritable(log, errorCode(cause), cause);
+  }
+  throw unwritable(log, 'it is not a regular file');
+}
+
+function unwritable(log: string, why: string, cause?: unknown): TraceError {
+  return new TraceError('ERR_BACKEND', `cannot write ${printable(log)}: ${why}`, {
+    exitCode: EXIT.usage,
+    remedy: 'Take away what lies there; the server is not started without it.',
+    cause,
+  });
 }
 
 function contentOf(answer: unknown): string | null {
