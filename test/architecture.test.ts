@@ -2,6 +2,7 @@ import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import {
   importsOf,
+  openers,
   packagesOf,
   rankViolations,
   sourceFiles,
@@ -133,6 +134,83 @@ describe('the target', () => {
     "createWriteStream(path, { flags: 'a' })",
   ])('is not seen in danger by %s', (text) => {
     expect(touchViolations([{ path: 'src/recording/writer.ts', text }])).toEqual([]);
+  });
+});
+
+/** The one reader of files that others may have put where they are. */
+const READER = 'src/platform/outside-file.ts';
+
+/**
+ * Who else opens files, and which: none of them by a name that a stranger can put something at, but
+ * where it says so.
+ */
+const OPENING: Readonly<Record<string, string>> = {
+  'collectors/node/agent.ts': 'evaluated in the target, of its own tables',
+  'collectors/node/inspector.ts': '/proc',
+  'collectors/node/refusal.ts': '/proc',
+  'collectors/process/tcp-table.ts': '/proc',
+  'collectors/python/thread-ids.ts': '/proc',
+  'repro/schedules/course.ts': 'written by a run of ours',
+  'repro/schedules/program.ts': 'the program that is about to be run',
+  'src/commands/heap/snapshot.ts': 'written, new',
+  'src/commands/load/plan.ts': 'named on the command line, a pipe too',
+  'src/commands/load/request-log.ts': 'written',
+  'src/commands/profile/exact.ts': 'the tracing of the kernel',
+  'src/commands/repro/new/args-file.ts': 'named on the command line, a pipe too',
+  'src/commands/run/report-file.ts': 'written',
+  'src/commands/session/backend-server.ts': 'written, new',
+  'src/commands/session/editor.ts': 'in a temporary folder of ours',
+  'src/commands/session/environment/machine.ts': "the system's",
+  'src/commands/session/environment/runtimes.ts': "the system's",
+  'src/commands/session/git.ts': 'of a checkout, looked at before',
+  'src/load/engine/thread-cpu.ts': '/proc',
+  'src/otel/tls.ts': 'named by variables of the user',
+  'src/platform/elf.ts': "the target's programs",
+  'src/platform/environ.ts': '/proc',
+  'src/platform/kernel-log.ts': "the kernel's",
+  'src/platform/memory.ts': '/proc',
+  'src/platform/open-files.ts': '/proc',
+  'src/platform/permission.ts': '/proc',
+  'src/platform/proc-kept-file.ts': '/proc',
+  'src/platform/proc.ts': '/proc',
+  'src/platform/runtime-binary.ts': "the target's programs",
+  'src/platform/sockets.ts': '/proc',
+  'src/platform/standalone.ts': 'of this package',
+  'src/platform/target-refusal.ts': "the system's",
+  'src/platform/undo-journal.ts': 'written, new',
+  'src/platform/visible-devices.ts': '/proc',
+  'src/recording/files.ts': 'written, new; and what was written, known again',
+  'src/recording/folder.ts': 'folders',
+  'src/recording/remove.ts': 'folders',
+  'src/session/file-lock.ts': 'written, new',
+  'src/session/store.ts': 'written, new',
+};
+
+describe('files from outside', () => {
+  it('are opened by one module, and others are known to open what is none', () => {
+    const found = openers(sources);
+    expect(found).toContain(READER);
+    expect(found.filter((path) => path !== READER && !(path in OPENING))).toEqual([]);
+  });
+
+  it.each([
+    "import { readFileSync } from 'node:fs';",
+    "import { lstatSync, openSync as take } from 'node:fs';",
+    "import {\n  type FileHandle,\n  open,\n} from 'node:fs/promises';",
+    "import * as fs from 'node:fs';",
+    "import fs from 'fs';",
+    "const { readFile } = await import('node:fs/promises');",
+    "const fs = process.getBuiltinModule('node:fs');",
+  ])('are guarded against %s', (text) => {
+    expect(openers([{ path: 'src/config/x.ts', text }])).toEqual(['src/config/x.ts']);
+  });
+
+  it.each([
+    "import { statSync, writeFileSync } from 'node:fs';",
+    "import type { FileHandle } from 'node:fs/promises';",
+    "import { open } from './folder.ts';",
+  ])('are not seen opened by %s', (text) => {
+    expect(openers([{ path: 'src/config/x.ts', text }])).toEqual([]);
   });
 });
 

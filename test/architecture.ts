@@ -79,6 +79,32 @@ export function packagesOf(text: string): string[] {
   );
 }
 
+/** What of `node:fs` opens a file for reading. */
+const OPENERS: ReadonlySet<string> = new Set([
+  'createReadStream',
+  'open',
+  'openAsBlob',
+  'openSync',
+  'readFile',
+  'readFileSync',
+]);
+
+/** The files that can open one for reading, by what they import of `node:fs`. */
+export function openers(files: readonly SourceFile[]): string[] {
+  const named = /\bimport\s*\{([^}]*)\}\s*from\s*['"](?:node:)?fs(?:\/promises)?['"]/g;
+  const whole = /\bimport\s+(?:\*\s*as\s+)?\w+\s+from\s*['"](?:node:)?fs/;
+  const late = /\b(?:import|require|getBuiltinModule)\(\s*['"](?:node:)?fs/;
+  return files
+    .filter(({ text }) => {
+      const names = [...text.matchAll(named)].flatMap(([, list = '']) => list.split(','));
+      // `type X` is no value, and `open as take` is still `open`.
+      const imported = names.map((name) => name.trim().split(/\s+as\s+/)[0] ?? '');
+      const isWhole = [whole, late].some((one) => one.test(text));
+      return isWhole || imported.some((name) => OPENERS.has(name));
+    })
+    .map(({ path }) => path);
+}
+
 /** The one module that may change a target. */
 const TOUCH = 'src/platform/touch.ts';
 

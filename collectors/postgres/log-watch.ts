@@ -1,4 +1,4 @@
-import { open, type FileHandle, stat } from 'node:fs/promises';
+import { type FileHandle, stat } from 'node:fs/promises';
 import { basename } from 'node:path';
 import { StringDecoder } from 'node:string_decoder';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -14,6 +14,7 @@ import type {
   Seconds,
 } from '../../src/core/types.ts';
 import { formatBytes } from '../../src/core/units.ts';
+import { openOutside } from '../../src/platform/outside-file.ts';
 import { DeadlockReader } from './deadlock-log.ts';
 
 /** A log of PostgreSQL: its end as it was when the run began, then what is added to it. */
@@ -46,7 +47,7 @@ export class LogWatch {
 
   async probe(): Promise<Availability> {
     try {
-      const file = await open(this.#path, 'r');
+      const file = await openOutside(this.#path);
       const { size } = await file.stat();
       await file.close();
       const detail = `${formatBytes(size)} are there`;
@@ -101,7 +102,7 @@ export class LogWatch {
       this.#decoder = new StringDecoder('utf8');
     }
     this.#inode = ino;
-    const file = await open(this.#path, 'r');
+    const file = await openOutside(this.#path);
     try {
       const reports = await this.#read(file, { start, end: size, isOld });
       // A report is one write of the server: what follows it comes later, or never.

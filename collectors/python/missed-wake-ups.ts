@@ -1,6 +1,6 @@
-import { closeSync, constants, fstatSync, openSync, readSync } from 'node:fs';
 import type { MissedCondition } from '../../src/core/tasks.ts';
 import { awaitedName } from '../../src/core/wait-loop.ts';
+import { readOutsideSync } from '../../src/platform/outside-file.ts';
 import type { PythonAttributes } from './attributes.ts';
 import type { AwaitChain, CoroutineFrame } from './coroutines.ts';
 import { LockObjects } from './locks/lock-objects.ts';
@@ -29,18 +29,12 @@ export function sourceLines(pid: number): SourceLines {
 }
 
 function readLines(pid: number, file: string): readonly string[] {
-  let handle: number | null = null;
   try {
-    // The name is the target's: what it leads to may be a pipe, or without end.
-    handle = openSync(`/proc/${pid}/root${file}`, constants.O_RDONLY | constants.O_NONBLOCK);
-    const { size } = fstatSync(handle);
-    if (!fstatSync(handle).isFile() || size > BYTES_LIMIT) return [];
-    const bytes = Buffer.alloc(size);
-    return bytes.toString('utf8', 0, readSync(handle, bytes, 0, size, 0)).split('\n');
+    // The name is the target's: what it leads to may be a pipe, a device, or without end.
+    const content = readOutsideSync(`/proc/${pid}/root${file}`, BYTES_LIMIT);
+    return content.toString('utf8').split('\n');
   } catch {
     return [];
-  } finally {
-    if (handle !== null) closeSync(handle);
   }
 }
 

@@ -1,11 +1,12 @@
 import { createHash } from 'node:crypto';
-import { readFile, stat, writeFile } from 'node:fs/promises';
+import { stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { TraceError } from '../../src/core/errors.ts';
 import { EXIT } from '../../src/core/exit-code.ts';
 import { printable } from '../../src/core/text.ts';
 import type { Seconds } from '../../src/core/types.ts';
 import { formatSeconds } from '../../src/core/units.ts';
+import { readOutside } from '../../src/platform/outside-file.ts';
 import { runBriefly } from '../../src/platform/run-briefly.ts';
 import { environmentCache } from './environment.ts';
 import { type ReleaseRange, VERSION } from './pins.ts';
@@ -15,6 +16,8 @@ import { makeFolder } from '../../src/platform/make-folder.ts';
 
 /** A registry that is slow to answer. */
 const LIMIT: Seconds = 120;
+/** A list of releases takes some kB. */
+const SIZE_LIMIT = 4 * 1024 * 1024;
 /** Releases are added, and seldom taken away. */
 const KEPT_FOR: Seconds = 86_400;
 /** More between two releases than any package has; what is beyond is not believed. */
@@ -54,7 +57,7 @@ async function keptList(path: string): Promise<readonly string[] | null> {
   try {
     const { mtimeMs } = await stat(path);
     if (Date.now() - mtimeMs > KEPT_FOR * 1e3) return null;
-    return versionsIn(JSON.parse(await readFile(path, 'utf8')));
+    return versionsIn(JSON.parse(await readOutside(path, SIZE_LIMIT)));
   } catch {
     return null;
   }

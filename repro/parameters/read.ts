@@ -1,8 +1,8 @@
-import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { errorCode, TraceError } from '../../src/core/errors.ts';
 import { EXIT } from '../../src/core/exit-code.ts';
 import { printable } from '../../src/core/text.ts';
+import { readOutside } from '../../src/platform/outside-file.ts';
 import { type Json, ORACLE_KINDS, type ReproParameters, SCHEMA_VERSION } from './parameters.ts';
 
 /** The name of the file in a reproduction's folder. */
@@ -13,14 +13,13 @@ const SIZE_LIMIT = 64 * 2 ** 20;
 /** The parameters of the reproduction in a folder. Rejects with a TraceError when there is none, or none that can be run. */
 export async function readParameters(folder: string): Promise<ReproParameters> {
   const path = join(folder, PARAMETERS_FILE);
-  const text = await readFile(path, 'utf8').catch((error: unknown) => {
+  const text = await readOutside(path, SIZE_LIMIT).catch((error: unknown) => {
     throw new TraceError(
       'ERR_REPRO_NOT_FOUND',
       `${printable(folder)} holds no reproduction: ${PARAMETERS_FILE} cannot be read (${errorCode(error)})`,
       { exitCode: EXIT.notFound, remedy: 'Give the folder that trace repro new has written.' },
     );
   });
-  if (text.length > SIZE_LIMIT) throw unusable(path, `it is longer than ${SIZE_LIMIT} characters`);
   let value: unknown;
   try {
     value = JSON.parse(text);

@@ -1,5 +1,6 @@
-import { readdirSync, readFileSync, realpathSync } from 'node:fs';
+import { readdirSync, realpathSync } from 'node:fs';
 import { dirname, join } from 'node:path';
+import { readBeginSync } from './outside-file.ts';
 
 /** Which packages an interpreter would import, read from what installers wrote: nothing of it is run or imported. */
 
@@ -110,7 +111,7 @@ function entriesOf(folder: string): readonly string[] {
 
 function textOf(file: string): string | null {
   try {
-    return readFileSync(file, 'utf8').slice(0, 4096);
+    return readBeginSync(file, 4096).toString('utf8');
   } catch {
     return null;
   }

@@ -1,9 +1,9 @@
-import { open } from 'node:fs/promises';
 import { otlpDecoder } from '../core/otlp-decode.ts';
 import { EVENT } from '../core/semconv.ts';
 import type { Bytes, Finding, RunEnd, RunStart, Seconds } from '../core/types.ts';
 import type { Segment } from './locate.ts';
 import { readLines } from './lines.ts';
+import { openOutside } from '../platform/outside-file.ts';
 
 /** How a recording begins and ends: its first line, and the last of its last file. */
 
@@ -86,7 +86,7 @@ class Seen implements Ends {
 
 /** The whole lines in the last part of a file. */
 async function lastLines(path: string): Promise<readonly Buffer[]> {
-  const handle = await open(path, 'r');
+  const handle = await openOutside(path);
   try {
     const { size } = await handle.stat();
     const from = Math.max(0, size - TAIL);

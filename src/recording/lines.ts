@@ -1,7 +1,7 @@
-import { createReadStream } from 'node:fs';
 import type { FileHandle } from 'node:fs/promises';
 import { pipeline } from 'node:stream';
 import { createGunzip } from 'node:zlib';
+import { openOutside } from '../platform/outside-file.ts';
 
 /** Lines of a file as bytes, in bounded memory whatever the file holds. */
 
@@ -30,9 +30,8 @@ export async function readLines(
   gzipped: boolean,
   onLine: (line: Buffer) => boolean,
 ): Promise<LinesEnd> {
-  const options = { highWaterMark: CHUNK_BYTES };
-  const file =
-    typeof from === 'string' ? createReadStream(from, options) : from.createReadStream(options);
+  const handle = typeof from === 'string' ? await openOutside(from) : from;
+  const file = handle.createReadStream({ highWaterMark: CHUNK_BYTES });
   const stream = gzipped
     ? pipeline(file, createGunzip({ chunkSize: CHUNK_BYTES }), () => {})
     : file;

@@ -26,6 +26,11 @@ export async function locateSegments(path: string): Promise<readonly Segment[]> 
       cause,
     });
   });
+  if (!found.isDirectory() && !found.isFile())
+    throw new TraceError('ERR_NOT_A_RECORDING', `${shown} is not a recording: it is not a file`, {
+      exitCode: EXIT.notFound,
+      remedy: 'Name a recording folder, or a file of OTLP/JSON Lines.',
+    });
   if (!found.isDirectory()) {
     const single = { path, index: null, gzipped: path.endsWith('.gz') };
     return parseSegmentName(basename(path)) === undefined ? [single] : segmentsIn(dirname(path));

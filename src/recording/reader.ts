@@ -1,5 +1,5 @@
 import type { FileHandle } from 'node:fs/promises';
-import { TraceError } from '../core/errors.ts';
+import { errorCode, TraceError } from '../core/errors.ts';
 import { EXIT } from '../core/exit-code.ts';
 import { looksLikeOtlp, type OtlpLineDecoder, otlpLineDecoder } from '../core/otlp-decode.ts';
 import { NO_TRACE_ID } from '../core/otlp-records.ts';
@@ -13,6 +13,7 @@ import type {
   RunStart,
   Seconds,
 } from '../core/types.ts';
+import { openOutside } from '../platform/outside-file.ts';
 import { type ContentsLimits, RecordingContents } from './contents.ts';
 import { describeContent } from './foreign.ts';
 import { openOwned } from './files.ts';
@@ -46,7 +47,7 @@ export async function openRecording(
   path: string,
   options: { readonly limits?: Partial<ContentsLimits> } = {},
 ): Promise<StoredRecording> {
-  return readAll(path, { ...options, segments: await locateSegments(path), open: null });
+  return readAll(path, { ...options, segments: await locateSegments(path), open: openOutside });
 }
 
 /**
@@ -69,8 +70,7 @@ export async function readRecordingBack(
 interface ReadOptions {
   readonly limits?: Partial<ContentsLimits>;
   readonly segments: readonly Segment[];
-  /** Opens a file; null: by its path. */
-  readonly open: ((path: string) => Promise<FileHandle>) | null;
+  readonly open: (path: string) => Promise<FileHandle>;
 }
 
 async function readAll(
@@ -85,7 +85,9 @@ async function readAll(
   });
   for (const [index, segment] of segments.entries()) {
     if (reading.holds(segment)) continue;
-    const file = open === null ? segment.path : await open(segment.path);
+    const file = await open(segment.path).catch((cause: unknown) => {
+      throw unreadable(segment.path, cause);
+    });
     await reading.segment({ file, gzipped: segment.gzipped }, index === segments.length - 1);
   }
   return reading.result();
@@ -132,7 +134,7 @@ class Reading {
   }
 
   async segment(
-    { file, gzipped }: { readonly file: string | FileHandle; readonly gzipped: boolean },
+    { file, gzipped }: { readonly file: FileHandle; readonly gzipped: boolean },
     isLast: boolean,
   ): Promise<void> {
     const { tail, tooLong, error } = await readLines(file, gzipped, (line) => {
@@ -263,6 +265,15 @@ class Reading {
       problems.push(`${dropped} observations were not read: the recording is too large`);
     return problems;
   }
+}
+
+function unreadable(path: string, cause: unknown): TraceError {
+  const why = `${printable(path)} cannot be read: ${errorCode(cause)}`;
+  return new TraceError('ERR_RECORDING_NOT_FOUND', why, {
+    exitCode: EXIT.notFound,
+    remedy: 'A recording holds regular files only; name another one.',
+    cause,
+  });
 }
 
 /** The parsed line, or undefined when it is not JSON. */

@@ -1,9 +1,10 @@
-import { closeSync, openSync, readFileSync, statSync, unlinkSync, writeSync } from 'node:fs';
+import { closeSync, openSync, statSync, unlinkSync, writeSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { errorCode, TraceError } from '../core/errors.ts';
 import { EXIT } from '../core/exit-code.ts';
 import { printable } from '../core/text.ts';
 import type { Seconds } from '../core/types.ts';
+import { readBeginSync } from '../platform/outside-file.ts';
 import { readStat } from '../platform/proc.ts';
 
 /** One writer at a time, across processes: a file that is there while somebody writes, with who it is. */
@@ -74,7 +75,7 @@ function removeStale(path: string): void {
 function isStale(path: string): boolean {
   let text: string;
   try {
-    text = readFileSync(path, 'utf8').slice(0, 64);
+    text = readBeginSync(path, 64).toString('latin1');
   } catch {
     return false; // it has just been let go
   }

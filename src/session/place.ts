@@ -1,7 +1,7 @@
-import { readFileSync, statSync } from 'node:fs';
 import { relative, resolve } from 'node:path';
 import { errorCode } from '../core/errors.ts';
 import { printable } from '../core/text.ts';
+import { readOutsideSync, UnreadFile } from '../platform/outside-file.ts';
 
 /** A place in the source that a diagnosis names: `src/account.py:37=balance -= amount`. It has to be there. */
 
@@ -26,10 +26,9 @@ export function problemOfPlace({ file, line, quote }: DiagnosedPlace, cwd: strin
   const path = resolve(cwd, file);
   let text: string;
   try {
-    const stat = statSync(path);
-    if (!stat.isFile() || stat.size > SIZE_LIMIT) return `${printable(file)} is no source file`;
-    text = readFileSync(path, 'utf8');
+    text = readOutsideSync(path, SIZE_LIMIT).toString('utf8');
   } catch (error) {
+    if (error instanceof UnreadFile) return `${printable(file)} is no source file`;
     return `${printable(file)}: ${errorCode(error)}`;
   }
   const lines = text.split('\n');
@@ -44,6 +43,7 @@ export function problemOfPlace({ file, line, quote }: DiagnosedPlace, cwd: strin
 
 /** The line as it is in the file. */
 export function quotedPlace({ file, line }: DiagnosedPlace, cwd: string): string {
-  const text = readFileSync(resolve(cwd, file), 'utf8').split('\n')[line - 1] ?? '';
-  return `${relative(cwd, resolve(cwd, file))}:${line}=${text.trim()}`;
+  const path = resolve(cwd, file);
+  const lines = readOutsideSync(path, SIZE_LIMIT).toString('utf8').split('\n');
+  return `${relative(cwd, path)}:${line}=${(lines[line - 1] ?? '').trim()}`;
 }

@@ -3,13 +3,10 @@ import {
   accessSync,
   closeSync,
   constants,
-  fstatSync,
   fsyncSync,
   lstatSync,
   openSync,
   readdirSync,
-  readFileSync,
-  readSync,
   realpathSync,
   renameSync,
   statSync,
@@ -27,6 +24,7 @@ import { readSession, sessionOf } from './session.ts';
 import { isWorklog, openDocument } from './shape.ts';
 import { slugOf } from './slug.ts';
 import { makeFolder } from '../platform/make-folder.ts';
+import { readBeginSync, readOutsideSync, UnreadFile } from '../platform/outside-file.ts';
 
 /** The folder in which sessions are kept, one Markdown file each: `.planning/debug`, as GSD has it. */
 
@@ -238,15 +236,18 @@ function isOwnFile(path: string, folder: string): boolean {
 }
 
 /** The text, or so many bytes of its beginning. */
-function readText(path: string, limit?: number): string {
-  const file = openSync(path, constants.O_RDONLY | constants.O_NONBLOCK);
+function readText(path: string, begin?: number): string {
   try {
-    if (!fstatSync(file).isFile()) return '';
-    if (limit === undefined) return readFileSync(file, 'utf8');
-    const bytes = Buffer.alloc(limit);
-    return bytes.toString('utf8', 0, readSync(file, bytes, 0, limit, 0));
-  } finally {
-    closeSync(file);
+    const content =
+      begin === undefined ? readOutsideSync(path, SIZE_LIMIT) : readBeginSync(path, begin);
+    return content.toString('utf8');
+  } catch (error) {
+    if (!(error instanceof UnreadFile)) throw error;
+    throw new TraceError('ERR_SESSION_READ', `cannot read ${printable(path)}: ${error.code}`, {
+      exitCode: EXIT.usage,
+      remedy: 'A session is a regular file. Put another thing of that name away.',
+      cause: error,
+    });
   }
 }
 

@@ -1,3 +1,4 @@
+import { execFileSync } from 'node:child_process';
 import {
   appendFile,
   mkdir,
@@ -5,6 +6,7 @@ import {
   readFile,
   readdir,
   rm,
+  symlink,
   truncate,
   writeFile,
 } from 'node:fs/promises';
@@ -207,6 +209,23 @@ describe('what is no recording', () => {
       exitCode: 3,
       message: expect.stringContaining(message) as string,
     });
+  });
+
+  it.each([
+    ['a FIFO', 'it is not a', (path: string) => execFileSync('mkfifo', [path])],
+    ['a device without end', 'it is not a', (path: string) => symlink('/dev/zero', path)],
+    ['a folder', 'it is a folder', (path: string) => mkdir(path)],
+    ['a loop of links', 'ELOOP', (path: string) => symlink('telemetry.jsonl', path)],
+  ] as const)('%s in the place of a file is said, and not waited for', async (_, why, put) => {
+    await mkdir(join(root, 'folder'));
+    const path = join(root, 'folder', 'telemetry.jsonl');
+    await put(path);
+    const message = expect.stringContaining(why) as string;
+    const refused = { name: 'TraceError', exitCode: 3, message };
+    await expect(openRecording(join(root, 'folder'))).rejects.toMatchObject(refused);
+    // A folder of that name is looked into.
+    if (why !== 'it is a folder')
+      await expect(openRecording(path)).rejects.toMatchObject(refused);
   });
 
   const cut = '{"resourceLogs":[{"resource":{"attributes":[{"key":"serv';

@@ -1,10 +1,10 @@
-import { readFile, stat } from 'node:fs/promises';
+import { stat } from 'node:fs/promises';
 import { resolve } from 'node:path';
 import { errorCode, TraceError } from '../../core/errors.ts';
 import { EXIT } from '../../core/exit-code.ts';
 import type { LoadResult } from '../../core/load-types.ts';
 import { printable } from '../../core/text.ts';
-import { formatBytes } from '../../core/units.ts';
+import { readOutside } from '../../platform/outside-file.ts';
 
 /** A result of `trace load`, from the folder of its recording or the JSON document that it printed. Throws a TraceError that names it. */
 export async function readLoadResult(path: string, cwd: string): Promise<LoadResult> {
@@ -24,9 +24,10 @@ async function isDocument(place: string, path: string): Promise<boolean> {
 
 async function documentAt(place: string, path: string): Promise<LoadResult> {
   const { DOCUMENT_LIMIT, readLoadDocument } = await import('../../load/results/document.ts');
-  const { size } = await stat(place);
-  if (size > DOCUMENT_LIMIT) throw unreadable(path, `${formatBytes(size)} are no result`);
-  return readLoadDocument(await readFile(place, 'utf8'), path);
+  const text = await readOutside(place, DOCUMENT_LIMIT).catch((error: unknown) => {
+    throw unreadable(path, errorCode(error));
+  });
+  return readLoadDocument(text, path);
 }
 
 async function recordingAt(place: string, path: string): Promise<LoadResult> {

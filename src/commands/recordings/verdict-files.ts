@@ -1,10 +1,11 @@
 import { hypothesisMechanism } from '../../core/hypothesis.ts';
-import { readFile, stat } from 'node:fs/promises';
+import { stat } from 'node:fs/promises';
 import { dirname, join, resolve } from 'node:path';
 import type { Verdict } from '../../analysis/hypotheses/hypotheses.ts';
-import { TraceError } from '../../core/errors.ts';
+import { errorCode, TraceError } from '../../core/errors.ts';
 import { EXIT } from '../../core/exit-code.ts';
 import { printable } from '../../core/text.ts';
+import { readOutside } from '../../platform/outside-file.ts';
 
 /** In a folder that `trace repro` wrote. */
 const VERDICT_FILE = 'verdict.json';
@@ -65,12 +66,12 @@ async function besideOf(file: string): Promise<JsonObject> {
 }
 
 async function readObject(file: string): Promise<JsonObject> {
-  const info = await stat(file).catch(() => null);
-  if (info === null || info.size > MOST_BYTES) {
-    throw noVerdict(file, info === null ? 'there is none' : 'it is too large');
-  }
+  const text = await readOutside(file, MOST_BYTES).catch((error: unknown) => {
+    const code = errorCode(error);
+    throw noVerdict(file, code === 'ENOENT' ? 'there is none' : code);
+  });
   try {
-    const value = JSON.parse(await readFile(file, 'utf8')) as unknown;
+    const value = JSON.parse(text) as unknown;
     if (isObject(value)) return value;
   } catch {
     // No JSON, or half of it: the same as something else.

@@ -1,5 +1,5 @@
-import { readFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
+import { readOutsideSync } from '../../platform/outside-file.ts';
 import { member } from './sources/imported.ts';
 
 /** GSD's own settings, of which two matter here: `workflow.tdd_mode` and `commit_docs` in `.planning/config.json`. */
@@ -19,8 +19,7 @@ export function readPlanning(folder: string): Planning {
   const path = join(dirname(folder), 'config.json');
   let value: unknown;
   try {
-    const text = readFileSync(path, 'utf8');
-    value = text.length > SIZE_LIMIT ? null : JSON.parse(text);
+    value = JSON.parse(readOutsideSync(path, SIZE_LIMIT).toString('utf8'));
   } catch {
     return { isTddMode: false, commitsDocs: false, remark: null };
   }

@@ -1,9 +1,10 @@
-import { openSync, closeSync, fstatSync, readSync, statSync } from 'node:fs';
+import { statSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { errorCode, usageError } from '../../core/errors.ts';
 import { printable } from '../../core/text.ts';
 import type { Fields } from '../../core/session.ts';
 import { formatBytes } from '../../core/units.ts';
+import { readBeginSync } from '../../platform/outside-file.ts';
 import { extractReport, type Report, REPORT_LIMIT } from '../../session/report-text.ts';
 import type { CommandContext } from '../command-line/command.ts';
 import { textOf } from './opening.ts';
@@ -121,14 +122,8 @@ function kept(text: string): string {
 function fileNamed(path: string): string | null {
   if (!(statSync(path, { throwIfNoEntry: false })?.isFile() ?? false)) return null;
   try {
-    const file = openSync(path, 'r');
-    try {
-      // At most four bytes a character.
-      const bytes = Buffer.alloc(Math.min(fstatSync(file).size, (REPORT_LIMIT + 1) * 4));
-      return bytes.subarray(0, readSync(file, bytes)).toString();
-    } finally {
-      closeSync(file);
-    }
+    // At most four bytes a character.
+    return readBeginSync(path, (REPORT_LIMIT + 1) * 4).toString('utf8');
   } catch (error) {
     throw usageError(`${printable(path)} cannot be read: ${errorCode(error)}`);
   }

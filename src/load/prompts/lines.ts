@@ -1,8 +1,9 @@
-import { closeSync, openSync, readFileSync, readSync, fstatSync } from 'node:fs';
+import { closeSync, fstatSync, readSync } from 'node:fs';
 import { errorCode, TraceError } from '../../core/errors.ts';
 import { EXIT } from '../../core/exit-code.ts';
 import { printable } from '../../core/text.ts';
 import { formatBytes } from '../../core/units.ts';
+import { openOutsideSync, readOutsideSync, UnreadFile } from '../../platform/outside-file.ts';
 
 /** The records of a JSON Lines file, or of one JSON array, read one at a time: a data set of a gigabyte costs its line offsets. */
 
@@ -55,12 +56,9 @@ export function openRecords(path: string): Records {
 
 function open(path: string): number {
   try {
-    const file = openSync(path, 'r');
-    if (fstatSync(file).isFile()) return file;
-    closeSync(file);
-    throw datasetError(path, null, 'is no file');
+    return openOutsideSync(path);
   } catch (error) {
-    if (error instanceof TraceError) throw error;
+    if (error instanceof UnreadFile) throw datasetError(path, null, 'is no file');
     const code = errorCode(error);
     throw new TraceError('ERR_LOAD_DATASET', `cannot read ${printable(path)}: ${code}`, {
       exitCode: code === 'ENOENT' ? EXIT.notFound : EXIT.usage,
@@ -73,7 +71,8 @@ function arrayOf(path: string, file: number, size: number): Records {
   if (size > LARGEST_ARRAY) {
     throw datasetError(path, null, 'is one large JSON array: make it JSON Lines (jq -c .[])');
   }
-  const values = parse(path, null, readFileSync(path, 'utf8').replace(/^\ufeff/, ''));
+  const text = readOutsideSync(path, LARGEST_ARRAY).toString('utf8');
+  const values = parse(path, null, text.replace(/^\ufeff/, ''));
   const list: readonly unknown[] = Array.isArray(values) ? values : [];
   return {
     count: list.length,

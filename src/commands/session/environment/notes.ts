@@ -1,6 +1,7 @@
-import { closeSync, existsSync, openSync, readSync, realpathSync, statSync } from 'node:fs';
+import { existsSync, realpathSync } from 'node:fs';
 import { dirname, join, sep } from 'node:path';
 import type { Bytes } from '../../../core/types.ts';
+import { readBeginSync } from '../../../platform/outside-file.ts';
 import { maskedText } from '../../../proxy/masking.ts';
 import type { Surroundings } from './fact.ts';
 
@@ -60,15 +61,7 @@ function realOf(path: string): string | null {
 /** Null for what is no regular file or may not be read. */
 function textOf(path: string): string | null {
   try {
-    // Before it is opened: a pipe of that name would hold us.
-    if (!statSync(path).isFile()) return null;
-    const file = openSync(path, 'r');
-    try {
-      const bytes = Buffer.alloc(SIZE_LIMIT);
-      return bytes.subarray(0, readSync(file, bytes)).toString();
-    } finally {
-      closeSync(file);
-    }
+    return readBeginSync(path, SIZE_LIMIT).toString('utf8');
   } catch {
     return null;
   }
