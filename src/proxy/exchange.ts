@@ -23,7 +23,10 @@ export interface Exchange {
   readonly method: string;
   /** Path and query as they were sent. */
   readonly target: string;
-  readonly requestHeaders: HeaderPairs;
+  /** As they were sent to the upstream; as they came where nothing was sent. */
+  requestHeaders: HeaderPairs;
+  /** As they came, with those for this hop: looked through for credentials, and not recorded. */
+  readonly receivedHeaders: HeaderPairs;
   readonly requestBody: KeptBody;
   /** Of the upstream's answer; null where there was none. */
   status: number | null;

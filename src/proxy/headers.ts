@@ -18,7 +18,22 @@ const HOP_BY_HOP = new Set([
   'upgrade',
 ]);
 
-const HAS_BODY = new Set(['POST', 'PUT', 'PATCH']);
+/**
+ * Where a request ends, where it goes and how its body is read: for everybody that it passes.
+ * Without one the server would read another request than came (RFC 9110, 7.6.1; 9112, 11.2).
+ */
+const FRAMING = new Set([
+  'content-encoding',
+  'content-length',
+  'content-range',
+  'content-type',
+  'expect',
+  'host',
+  'transfer-encoding',
+]);
+
+/** Methods for which Node announces no body of its own accord. */
+const WITHOUT_BODY = new Set(['CONNECT', 'DELETE', 'GET', 'HEAD', 'OPTIONS', 'TRACE']);
 
 /** A flat list of names and values, as Node keeps headers and trailers, in pairs. */
 export function pairsOf(raw: readonly string[]): [string, string][] {
@@ -27,9 +42,9 @@ export function pairsOf(raw: readonly string[]): [string, string][] {
   return pairs;
 }
 
-/** Headers that go on: all but those for this hop, and those that `Connection` names. */
-export function passedOn(headers: HeaderPairs): [string, string][] {
-  const named = new Set(
+/** What `Connection` names, in lower case. */
+function namedByConnection(headers: HeaderPairs): ReadonlySet<string> {
+  return new Set(
     headers
       .filter(([name]) => name.toLowerCase() === 'connection')
       .flatMap(([, value]) =>
@@ -39,9 +54,26 @@ export function passedOn(headers: HeaderPairs): [string, string][] {
           .map((one) => one.trim()),
       ),
   );
+}
+
+/** The first framing header that `Connection` would have taken off; null where there is none. */
+export function framingTakenOff(headers: HeaderPairs): string | null {
+  return [...namedByConnection(headers)].find((name) => FRAMING.has(name)) ?? null;
+}
+
+/** Headers that go on: all but those for this hop, and those that `Connection` names. */
+function passedOn(headers: HeaderPairs): [string, string][] {
+  const named = namedByConnection(headers);
   return headers
     .filter(([name]) => !HOP_BY_HOP.has(name.toLowerCase()) && !named.has(name.toLowerCase()))
     .map(([name, value]) => [name, value]);
+}
+
+/** Trailers that go on: none that speaks of framing or of the body (RFC 9110, 6.5.1). */
+export function trailersPassedOn(raw: readonly string[]): [string, string][] {
+  const isAboutBody = (name: string): boolean =>
+    FRAMING.has(name) || HOP_BY_HOP.has(name) || name === 'trailer';
+  return pairsOf(raw).filter(([name]) => !isAboutBody(name.toLowerCase()));
 }
 
 /** The headers of a request as the upstream gets them: its own `Host`, framed as the client framed it. */
@@ -52,7 +84,8 @@ export function upstreamHeaders(request: IncomingMessage, host: string): [string
   const hasLength = request.headers['content-length'] !== undefined;
   if (isChunked) passed.push(['Transfer-Encoding', 'chunked']);
   // Else Node would announce a body in chunks.
-  else if (!hasLength && HAS_BODY.has(request.method ?? '')) passed.push(['Content-Length', '0']);
+  else if (!hasLength && !WITHOUT_BODY.has(request.method ?? ''))
+    passed.push(['Content-Length', '0']);
   if (/\btrailers\b/i.test(headerOf(headers, 'te') ?? '')) passed.push(['TE', 'trailers']);
   return [['Host', host], ...passed];
 }

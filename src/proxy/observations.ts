@@ -63,7 +63,7 @@ export function spanOf(
 
 /** What was said, with credentials masked. */
 export function contentOf(exchange: Exchange): Snapshot {
-  const secrets = [...secretsIn(exchange.requestHeaders), ...secretsIn(exchange.responseHeaders)];
+  const secrets = [...secretsIn(exchange.receivedHeaders), ...secretsIn(exchange.responseHeaders)];
   const message = (headers: HeaderPairs, kept: KeptBody): ProxyMessage => {
     const { body, encoding } = kept.content();
     return {

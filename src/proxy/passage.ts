@@ -10,7 +10,14 @@ import type { Socket } from 'node:net';
 import { errorCode } from '../core/errors.ts';
 import type { Clock } from '../core/types.ts';
 import type { Exchange, ExchangeFailure } from './exchange.ts';
-import { clientHeaders, HEAD_LIMIT, pairsOf, upstreamHeaders } from './headers.ts';
+import { flawOf } from './flaw.ts';
+import {
+  clientHeaders,
+  HEAD_LIMIT,
+  pairsOf,
+  trailersPassedOn,
+  upstreamHeaders,
+} from './headers.ts';
 import { KEPT_OF_REQUEST, KEPT_OF_RESPONSE, KeptBody } from './kept-body.ts';
 
 /** What one request passes through with. */
@@ -25,6 +32,8 @@ export interface PassageOptions {
 }
 
 const SEEN = new WeakSet<Socket>();
+/** Connections of clients on which a request had a flaw: what follows may be a part of it. */
+const DOUBTED = new WeakSet<Socket>();
 
 const NO_SUCH_HOST = new Set(['ENOTFOUND', 'EAI_AGAIN']);
 
@@ -41,13 +50,15 @@ export class Passage {
     this.#response = response;
     this.#options = options;
     const from = options.clock.now();
+    const headers = pairsOf(request.rawHeaders);
     this.#exchange = {
       index: options.index,
       from,
       to: from,
       method: request.method ?? 'GET',
       target: originForm(request.url ?? '/'),
-      requestHeaders: pairsOf(request.rawHeaders),
+      requestHeaders: headers,
+      receivedHeaders: headers,
       requestBody: new KeptBody(KEPT_OF_REQUEST),
       status: null,
       responseHeaders: [],
@@ -64,6 +75,16 @@ export class Passage {
     this.#response.on('close', () => this.#end());
     this.#response.on('error', () => {});
     request.on('error', () => {});
+    if (DOUBTED.has(request.socket)) {
+      this.#exchange.failure = 'request.invalid';
+      this.#response.destroy();
+      return this.#end();
+    }
+    const flaw = flawOf(request, this.#exchange.target);
+    if (flaw !== null) {
+      DOUBTED.add(request.socket);
+      return this.#refuse(flaw.status, 'request.invalid', flaw.why);
+    }
     if (/\bwebsocket\b/i.test(request.headers.upgrade ?? ''))
       return this.#refuse(501, 'upgrade.refused', 'connections are not upgraded to WebSocket');
     let upstream: ClientRequest;
@@ -83,7 +104,7 @@ export class Passage {
     upstream.on('error', (error) => this.#failed(error));
     request.on('data', (piece: Buffer) => this.#exchange.requestBody.add(piece));
     request.on('end', () => {
-      const trailers = pairsOf(request.rawTrailers);
+      const trailers = trailersPassedOn(request.rawTrailers);
       if (trailers.length > 0) upstream.addTrailers(trailers);
     });
     // An answer may come before all of the request has.
@@ -105,17 +126,23 @@ export class Passage {
   #open(): ClientRequest {
     const { target, agent } = this.#options;
     const send = target.protocol === 'https:' ? secureRequest : plainRequest;
-    return send({
+    const headers = upstreamHeaders(this.#request, target.host);
+    const upstream = send({
       agent,
       host: target.hostname.replace(/^\[|\]$/g, ''),
       port: target.port === '' ? (target.protocol === 'https:' ? 443 : 80) : target.port,
       method: this.#exchange.method,
       path: target.pathname.replace(/\/$/, '') + this.#exchange.target,
       // A list, in which each stays as it was written; `@types/node` knows the flat form alone.
-      headers: upstreamHeaders(this.#request, target.host).flat(),
+      headers: headers.flat(),
       setHost: false,
       maxHeaderSize: HEAD_LIMIT,
+      // Whatever Node was started with.
+      insecureHTTPParser: false,
     });
+    upstream.maxHeadersCount = 0;
+    this.#exchange.requestHeaders = headers;
+    return upstream;
   }
 
   /** 1xx: those that Node can send. */
@@ -160,7 +187,7 @@ export class Passage {
       exchange.responseBody.add(piece);
     });
     answer.on('end', () => {
-      const trailers = pairsOf(answer.rawTrailers);
+      const trailers = trailersPassedOn(answer.rawTrailers);
       if (trailers.length > 0) response.addTrailers(trailers);
     });
     // The client learns of a cut by a cut: an answer that ends well would be a lie.

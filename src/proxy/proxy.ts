@@ -55,7 +55,13 @@ export async function startProxy(options: ProxyOptions): Promise<RunningProxy> {
     open.set(passage, request.socket);
     passage.begin();
   };
-  const server = createServer({ maxHeaderSize: HEAD_LIMIT, requestTimeout: 0 }, pass);
+  const server = createServer(
+    // Whatever Node was started with: a lenient parser takes two lengths.
+    { maxHeaderSize: HEAD_LIMIT, requestTimeout: 0, insecureHTTPParser: false },
+    pass,
+  );
+  // All of them: beyond a number Node leaves out even Content-Length, and goes by it nevertheless.
+  server.maxHeadersCount = 0;
   // The upstream says when an idle connection ends.
   server.keepAliveTimeout = 0;
   server.on('checkContinue', pass);

@@ -11,18 +11,20 @@ const START = 1_800_000_000;
 function exchange(index: number, body: string, over: Partial<Exchange> = {}): Exchange {
   const requestBody = new KeptBody(200);
   if (body !== '') requestBody.add(Buffer.from(body));
+  const headers = [
+    ['Host', 'x'],
+    ['Content-Type', 'application/json'],
+    ['Authorization', 'Bearer hidden-value'],
+    ['X-Tenant', 'blue'],
+  ] as const;
   return {
     index,
     from: START + index,
     to: START + index + 0.5,
     method: 'POST',
     target: '/v1/completions?a=b',
-    requestHeaders: [
-      ['Host', 'x'],
-      ['Content-Type', 'application/json'],
-      ['Authorization', 'Bearer hidden-value'],
-      ['X-Tenant', 'blue'],
-    ],
+    requestHeaders: headers,
+    receivedHeaders: headers,
     requestBody,
     status: 200,
     responseHeaders: [],

@@ -64,6 +64,7 @@ async function record(name: string, target: string): Promise<void> {
     method: 'GET',
     target,
     requestHeaders: [],
+    receivedHeaders: [],
     requestBody: new KeptBody(100),
     status: 200,
     responseHeaders: [
