@@ -3,6 +3,7 @@ import { describe, expect, it } from 'vitest';
 import {
   importsOf,
   openers,
+  lookUpViolations,
   packagesOf,
   rankViolations,
   sourceFiles,
@@ -211,6 +212,28 @@ describe('files from outside', () => {
     "import { open } from './folder.ts';",
   ])('are not seen opened by %s', (text) => {
     expect(openers([{ path: 'src/config/x.ts', text }])).toEqual([]);
+  });
+});
+
+describe('programs', () => {
+  it('that are started by a name are looked up in one module', () => {
+    expect(lookUpViolations(sources)).toEqual([]);
+  });
+
+  it.each([
+    "import { spawn } from 'node:child_process';\nspawn(program, []);",
+    "import { type ChildProcess, execFile } from 'node:child_process';\nexecFile(program);",
+    "import { spawn } from 'node:child_process';\nimport { programFor } from './find-program.ts';\nspawn('gh', []);",
+  ])('are noticed when they are not: %j', (text) => {
+    expect(lookUpViolations([{ path: 'src/platform/x.ts', text }])).toHaveLength(1);
+  });
+
+  it('are not seen where only a type is taken, or a path is written out', () => {
+    const type = "import type { ChildProcess } from 'node:child_process';";
+    const path =
+      "import { spawn } from 'node:child_process';\nimport { a } from './find-program.ts';\nspawn('/bin/sh', []);";
+    for (const text of [type, path])
+      expect(lookUpViolations([{ path: 'src/platform/x.ts', text }])).toEqual([]);
   });
 });
 

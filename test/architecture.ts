@@ -170,6 +170,28 @@ export function touchViolations(files: readonly SourceFile[]): string[] {
     );
 }
 
+/** Modules that are handed a path, or the words of whoever typed a command for a shell. */
+const HANDED_PATHS: ReadonlySet<string> = new Set([
+  'collectors/gpu/smi.ts',
+  'collectors/node/guardian-process.ts',
+  'collectors/process/native-stacks.ts',
+  'src/commands/session/commit-docs.ts',
+  'src/commands/session/git.ts',
+  'src/platform/started-command.ts',
+]);
+
+/** Modules that start a program by a name that the one look-up (find-program.ts) has not seen. */
+export function lookUpViolations(files: readonly SourceFile[]): string[] {
+  return files.flatMap(({ path, text }) => {
+    const taken = /^import \{([^}]*)\} from 'node:child_process'/m.exec(text)?.[1] ?? '';
+    const names = taken.split(',').map((one) => one.trim());
+    if (names.every((one) => one === '' || one.startsWith('type '))) return [];
+    const asks = importsOf(text).some((one) => one.endsWith('/find-program.ts'));
+    const named = /\b(?:spawn|exec\w*|fork|run)\(\s*['"`](?!\/)/.test(text);
+    return (asks || HANDED_PATHS.has(path)) && (!named || HANDED_PATHS.has(path)) ? [] : [path];
+  });
+}
+
 /** Lines with their numbers from 0; one that goes on with a member of what stands before it (`process⏎.kill`) is joined to that. */
 function joinedLines(text: string): readonly (readonly [string, number])[] {
   const joined: [string, number][] = [];

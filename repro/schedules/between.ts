@@ -1,6 +1,7 @@
 import { execFile } from 'node:child_process';
 import { createRequire } from 'node:module';
 import { relative, resolve } from 'node:path';
+import { programFor } from '../../src/platform/find-program.ts';
 import { reproFile } from '../../src/platform/standalone.ts';
 import type { Point } from './course.ts';
 import type { Program } from './program.ts';
@@ -49,8 +50,13 @@ function ask(
   { cwd, text }: { readonly cwd: string; readonly text: string },
 ): Promise<readonly unknown[] | null> {
   return new Promise((done) => {
+    const program = programFor(command, process.env);
+    if (program === null) {
+      done(null);
+      return;
+    }
     const options = { cwd, timeout: LIMIT_MS, maxBuffer: LARGEST };
-    const child = execFile(command, args, options, (error, output) => {
+    const child = execFile(program, args, options, (error, output) => {
       // Without it the place is still told, only not what lies around it.
       if (error !== null) return done(null);
       const value: unknown = JSON.parse(output);

@@ -1,7 +1,8 @@
-import { accessSync, constants, existsSync, readFileSync, statSync } from 'node:fs';
-import { basename, delimiter, join, resolve } from 'node:path';
+import { readFileSync } from 'node:fs';
+import { basename, join, resolve } from 'node:path';
 import { usageError } from '../../src/core/errors.ts';
 import { printable } from '../../src/core/text.ts';
+import { isProgram, programFolders } from '../../src/platform/find-program.ts';
 import type { ScheduleLanguage } from './schedule.ts';
 
 /** A program that can be run under a schedule. */
@@ -86,17 +87,8 @@ function scriptPath(
 ): string | null {
   const candidates = word.includes('/')
     ? [resolve(cwd, word)]
-    : (env['PATH'] ?? '').split(delimiter).map((folder) => join(folder, word));
-  return candidates.find((path) => isRunnable(path)) ?? null;
-}
-
-function isRunnable(path: string): boolean {
-  try {
-    accessSync(path, constants.X_OK);
-    return existsSync(path) && statSync(path).isFile();
-  } catch {
-    return false;
-  }
+    : programFolders(env['PATH']).map((folder) => join(folder, word));
+  return candidates.find((path) => isProgram(path)) ?? null;
 }
 
 function firstLine(path: string): string {

@@ -1,6 +1,7 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { printable } from '../../src/core/text.ts';
 import type { Seconds } from '../../src/core/types.ts';
+import { notOnPath, programFor } from '../../src/platform/find-program.ts';
 import { endProcessGroup } from '../../src/platform/touch.ts';
 
 /** Kept of what a trial writes, in characters. */
@@ -37,7 +38,17 @@ export function runGroup(
       done({ ended: 'aborted', output: '' });
       return;
     }
-    const child: ChildProcess = spawn(program, args, {
+    const notStarted = (why: string): GroupEnd => ({
+      ended: 'not-started',
+      reason: `${printable(program)} cannot be started: ${printable(why)}`,
+      output: '',
+    });
+    const file = programFor(program, env);
+    if (file === null) {
+      done(notStarted(notOnPath(program)));
+      return;
+    }
+    const child: ChildProcess = spawn(file, args, {
       cwd,
       env,
       stdio: ['ignore', 'pipe', 'pipe'],
@@ -63,13 +74,7 @@ export function runGroup(
     const onTimeout = (): void => finish({ ended: 'timeout', limit, output });
     const timers = [setTimeout(onTimeout, limit * 1e3)];
     abort?.addEventListener('abort', onAbort, { once: true });
-    child.once('error', (error) =>
-      finish({
-        ended: 'not-started',
-        reason: `${printable(program)} cannot be started: ${printable(error.message)}`,
-        output: '',
-      }),
-    );
+    child.once('error', (error) => finish(notStarted(error.message)));
     // What it wrote last is still in the pipe when it has ended; a grandchild may hold the pipe for ever.
     child.once('exit', (code, signal) => {
       endProcessGroup(child);

@@ -1,6 +1,7 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { readlinkSync } from 'node:fs';
 import { createInterface } from 'node:readline';
+import { programFor } from './find-program.ts';
 
 /**
  * How processes of this machine end, also those whose parent takes the exit status at once: from the kernel's process connector (netlink
@@ -50,7 +51,9 @@ export class ExitListener {
   /** Begins to listen, where that is possible; until then, and elsewhere, nothing is heard. Starts a process that ends with us. */
   listen(): void {
     if (this.#child !== null || process.getuid?.() !== 0 || !isInFirstNamespace()) return;
-    const child = spawn('python3', ['-I', '-S', '-c', LISTENER], {
+    const python = programFor('python3', process.env);
+    if (python === null) return;
+    const child = spawn(python, ['-I', '-S', '-c', LISTENER], {
       stdio: ['pipe', 'pipe', 'ignore'],
       cwd: '/',
     });

@@ -1,10 +1,11 @@
-import { accessSync, constants, readdirSync, realpathSync, statSync } from 'node:fs';
-import { delimiter, isAbsolute, join } from 'node:path';
+import { readdirSync, realpathSync } from 'node:fs';
+import { join } from 'node:path';
 import type { Seconds } from '../core/types.ts';
+import { isProgram, programFolders } from './find-program.ts';
 import { runBriefly } from './run-briefly.ts';
 import { judgeProgram } from './runtime-program.ts';
 
-/** Programs found through PATH. */
+/** Interpreters found through PATH. */
 
 /** An interpreter on PATH; `version` is null when it did not say. */
 export interface Interpreter {
@@ -21,15 +22,6 @@ const LIMIT = 12;
 /** A cold start of an interpreter on a busy machine. */
 const VERSION_LIMIT: Seconds = 2;
 
-/** The first program of that name on PATH, as the shell would find it; null when there is none. */
-export function findProgram(name: string, path: string | undefined): string | null {
-  for (const folder of foldersOf(path)) {
-    const file = join(folder, name);
-    if (isProgram(file)) return file;
-  }
-  return null;
-}
-
 /**
  * Interpreters on PATH in its order, each file once. The version is read from the file; where it is elsewhere (a wrapper, a shared
  * library) the program is run with `--version`. Wrappers that have none to run are left out.
@@ -39,7 +31,7 @@ export async function findInterpreters(
   path: string | undefined,
 ): Promise<readonly Interpreter[]> {
   const files = new Map<string, string>();
-  for (const folder of foldersOf(path)) {
+  for (const folder of programFolders(path)) {
     for (const entry of entriesOf(folder)
       .filter((one) => name.test(one))
       .toSorted()) {
@@ -73,24 +65,10 @@ function versionInFile(file: string): string | null {
   }
 }
 
-/** Relative entries are left out: what they name depends on where trace was started, and it may run as root. */
-function foldersOf(path: string | undefined): readonly string[] {
-  return (path ?? '').split(delimiter).filter(isAbsolute);
-}
-
 function entriesOf(folder: string): readonly string[] {
   try {
     return readdirSync(folder);
   } catch {
     return [];
-  }
-}
-
-function isProgram(file: string): boolean {
-  try {
-    accessSync(file, constants.X_OK);
-    return statSync(file).isFile();
-  } catch {
-    return false;
   }
 }

@@ -1,5 +1,6 @@
 import { spawn } from 'node:child_process';
 import type { Bytes, Seconds } from '../core/types.ts';
+import { notOnPath, programFor, withAbsolutePath } from './find-program.ts';
 
 /** How a short program ended. `output` is both of its outputs, cut: untrusted. */
 export type BriefRun =
@@ -19,8 +20,13 @@ export function runBriefly(
   limit: Seconds,
   env: NodeJS.ProcessEnv = process.env,
 ): Promise<BriefRun> {
+  const file = programFor(program, env);
+  if (file === null) return Promise.resolve({ ended: 'not-started', reason: notOnPath(program) });
   return new Promise((resolve) => {
-    const child = spawn(program, args, { env, stdio: ['ignore', 'pipe', 'pipe'] });
+    const child = spawn(file, args, {
+      env: withAbsolutePath(env),
+      stdio: ['ignore', 'pipe', 'pipe'],
+    });
     let output = '';
     const take = (part: Buffer): void => {
       if (output.length < OUTPUT_LIMIT) output += part.toString().slice(0, OUTPUT_LIMIT);

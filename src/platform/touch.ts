@@ -2,6 +2,7 @@ import { type ChildProcess, spawn } from 'node:child_process';
 import { existsSync, mkdirSync, rmdirSync, writeFileSync } from 'node:fs';
 import type { ProcessTarget, Seconds } from '../core/types.ts';
 import { CdpError, type CdpConnection } from './cdp.ts';
+import { withAbsolutePath } from './find-program.ts';
 import { readProc, readStat } from './proc.ts';
 import { hasEnded, parseStatus } from './proc-parse.ts';
 import type { TracingEntry } from './tracing-journal.ts';
@@ -124,9 +125,11 @@ export function removeTraceInstance({ instance }: TracingEntry): boolean {
 export function guardTraceInstance({ instance }: TracingEntry): ChildProcess {
   const program =
     'cat; n=0; while [ -d "$0" ] && [ $n -lt 40 ]; do rmdir "$0" && exit; n=$((n + 1)); sleep 0.05; done';
-  const guardian = spawn('sh', ['-c', program, instanceFolder(instance)], {
+  const guardian = spawn('/bin/sh', ['-c', program, instanceFolder(instance)], {
     stdio: ['pipe', 'ignore', 'ignore'],
     detached: true,
+    // It calls rmdir and sleep by their names.
+    env: withAbsolutePath(process.env),
   });
   guardian.unref();
   return guardian;

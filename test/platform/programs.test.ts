@@ -9,15 +9,12 @@ import {
 } from 'node:fs';
 import { createServer, type AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { join, relative } from 'node:path';
 import { afterAll, describe, expect, it, onTestFinished } from 'vitest';
 import { capabilityNames, lackingCapabilities } from '../../src/platform/capabilities.ts';
-import {
-  findInterpreters,
-  findProgram,
-  NODE_NAME,
-  PYTHON_NAME,
-} from '../../src/platform/programs.ts';
+import { runGroup } from '../../repro/trials/process-group.ts';
+import { findProgram, programFor } from '../../src/platform/find-program.ts';
+import { findInterpreters, NODE_NAME, PYTHON_NAME } from '../../src/platform/programs.ts';
 import { runBriefly } from '../../src/platform/run-briefly.ts';
 import { tryConnect } from '../../src/platform/try-connect.ts';
 import { until } from './processes.ts';
@@ -52,6 +49,34 @@ describe('interpreters on PATH', () => {
     expect(await findInterpreters(PYTHON_NAME, `.:bin:${''}`)).toEqual([]);
     expect(findProgram('sh', 'bin:/bin')).toBe('/bin/sh');
     expect(findProgram('sh', undefined)).toBeNull();
+  });
+});
+
+describe('a program that is started by its name', () => {
+  /** Entries of PATH that are the current folder, or depend on it. */
+  const here = `:.:./:${relative(process.cwd(), folder)}:`;
+
+  it('never comes from an entry of PATH that is empty or relative', async () => {
+    program('own-tool', 'echo planted');
+    const env = { PATH: `${here}:/bin` };
+    expect(programFor('own-tool', env)).toBeNull();
+    expect(programFor('own-tool', { PATH: `${here}:${folder}` })).toBe(join(folder, 'own-tool'));
+    expect(programFor('bin/own-tool', env)).toBe('bin/own-tool');
+    expect(programFor('sh', {})).toMatch(/^\/(?:usr\/)?bin\/sh$/);
+    const why = { ended: 'not-started', reason: expect.stringContaining('no own-tool in') };
+    expect(await runBriefly('own-tool', [], 10, env)).toMatchObject(why);
+    const group = { cwd: folder, env, limit: 10, abort: undefined };
+    const ended = await runGroup(['own-tool'], group);
+    expect(ended).toMatchObject({ ended: 'not-started' });
+  });
+
+  it('finds what it starts itself in the same folders', async () => {
+    program('outer', 'own-tool || echo "none of $PATH"');
+    program('own-tool', 'echo planted');
+    const run = await runBriefly(join(folder, 'outer'), [], 10, { PATH: `${here}:/bin` });
+    expect(run).toMatchObject({ ended: 'exit', output: expect.stringContaining('none of /bin\n') });
+    const empty = await runBriefly(join(folder, 'outer'), [], 10, { PATH: ':.' });
+    expect(empty).toMatchObject({ output: expect.stringContaining('none of /usr/local/bin:') });
   });
 });
 

@@ -8,6 +8,7 @@ import { EXIT } from '../../../src/core/exit-code.ts';
 import { TraceError } from '../../../src/core/errors.ts';
 import { printable } from '../../../src/core/text.ts';
 import type { Seconds } from '../../../src/core/types.ts';
+import { notOnPath, programFor } from '../../../src/platform/find-program.ts';
 import { reproFile } from '../../../src/platform/standalone.ts';
 import { endProcessGroup } from '../../../src/platform/touch.ts';
 import { type Course, type CourseRunner, ENDED, readRecord, textOf } from '../course.ts';
@@ -49,6 +50,9 @@ export class PythonRunner implements CourseRunner {
 
   /** With a folder of its own for the driver and for what runs leave behind. */
   static async open(program: Program): Promise<PythonRunner> {
+    const named = program.interpreter;
+    const interpreter = programFor(named, { ...process.env, ...program.env });
+    if (interpreter === null) throw cannotRun(named, notOnPath(named));
     const folder = await mkdtemp(join(tmpdir(), 'trace-schedules-'));
     for (const name of FILES) {
       const path = join(folder, name);
@@ -57,7 +61,7 @@ export class PythonRunner implements CourseRunner {
       // oxlint-disable-next-line no-await-in-loop
       await writeFile(path, reproFile(`schedules/python/${name}`));
     }
-    return new PythonRunner(program, folder);
+    return new PythonRunner({ ...program, interpreter }, folder);
   }
 
   async run(schedule: Schedule, limit: Seconds): Promise<Course> {
@@ -142,13 +146,16 @@ export class PythonRunner implements CourseRunner {
 
   #broken({ said }: Server): TraceError {
     this.#end();
-    const why = printable(said.trim().split('\n').at(-1) ?? '', 200);
-    return new TraceError(
-      'ERR_SCHEDULE_DRIVER',
-      `${printable(this.#program.interpreter, 100)} cannot run schedules: ${why}`,
-      { exitCode: EXIT.notFound, remedy: 'Name a CPython of 3.8 or later that starts here.' },
-    );
+    return cannotRun(this.#program.interpreter, said.trim().split('\n').at(-1) ?? '');
   }
+}
+
+function cannotRun(interpreter: string, why: string): TraceError {
+  return new TraceError(
+    'ERR_SCHEDULE_DRIVER',
+    `${printable(interpreter, 100)} cannot run schedules: ${printable(why, 200)}`,
+    { exitCode: EXIT.notFound, remedy: 'Name a CPython of 3.8 or later that starts here.' },
+  );
 }
 
 /** Null when it took longer. */

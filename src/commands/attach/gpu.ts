@@ -2,7 +2,7 @@ import { existsSync } from 'node:fs';
 import { monotonicNow } from '../../core/clock.ts';
 import type { Collector, CollectorInfo, Seconds } from '../../core/types.ts';
 import { descendantsOf } from '../../platform/process-tree.ts';
-import { findProgram } from '../../platform/programs.ts';
+import { findProgram } from '../../platform/find-program.ts';
 import { sharesNamespaces, usesCuda, visibleDevices } from '../../platform/visible-devices.ts';
 import type { AttachOptions } from './options.ts';
 import type { AttachPlan } from './probe.ts';

@@ -4,9 +4,9 @@ import { type Check, passed } from '../../core/check.ts';
 import type { Seconds } from '../../core/types.ts';
 import { formatSeconds } from '../../core/units.ts';
 import { displayUrl, otlpConfig } from '../../otel/environment.ts';
+import { findProgram } from '../../platform/find-program.ts';
 import {
   findInterpreters,
-  findProgram,
   type Interpreter,
   NODE_NAME,
   PYTHON_NAME,

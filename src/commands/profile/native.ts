@@ -18,7 +18,7 @@ import type { Clock, Frame, Seconds, TargetInfo } from '../../core/types.ts';
 import { judgeAccess } from '../../platform/permission.ts';
 import { clockTicks, readStat } from '../../platform/proc.ts';
 import { hasEnded } from '../../platform/proc-parse.ts';
-import { findProgram } from '../../platform/programs.ts';
+import { findProgram } from '../../platform/find-program.ts';
 import { detectRuntime } from '../../platform/runtime.ts';
 import { findTarget, type FoundTarget, targetInfo } from '../../platform/target.ts';
 import type { NativeReport } from '../../report/profile/native.ts';

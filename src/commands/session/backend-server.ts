@@ -9,6 +9,7 @@ import { printable } from '../../core/text.ts';
 import type { Bytes, Seconds } from '../../core/types.ts';
 import { formatSeconds } from '../../core/units.ts';
 import { openOutsideSync } from '../../platform/outside-file.ts';
+import { notOnPath, programFor, withAbsolutePath } from '../../platform/find-program.ts';
 import { askForJson, type JsonAnswer } from '../../platform/json-request.ts';
 import { endProcessGroup } from '../../platform/touch.ts';
 import { member } from './sources/imported.ts';
@@ -129,9 +130,15 @@ export class BackendServer {
     const output = openAnew(log);
     const [program = '', ...args] = command;
     this.#ended = null;
-    const child = spawn(program, args, {
+    // A rebuild calls pip by its name, in a checkout.
+    const file = programFor(program, env);
+    if (file === null) {
+      closeSync(output);
+      throw this.#failed(`it cannot be started: ${printable(notOnPath(program))}`);
+    }
+    const child = spawn(file, args, {
       cwd,
-      env,
+      env: withAbsolutePath(env),
       detached: true,
       stdio: ['ignore', output, output],
     });

@@ -5,6 +5,7 @@ import { join } from 'node:path';
 import { errorCode, TraceError } from '../../core/errors.ts';
 import { EXIT } from '../../core/exit-code.ts';
 import { printable } from '../../core/text.ts';
+import { programFor } from '../../platform/find-program.ts';
 import type { CommandContext, Environment, OptionValues } from '../command-line/command.ts';
 import { isAtTerminal } from './opening.ts';
 
@@ -98,7 +99,12 @@ async function runEditor(file: string, environment: Environment): Promise<void> 
       const [program = '', ...args] = PLAIN.test(editor)
         ? editor.trim().split(/ +/)
         : ['/bin/sh', '-c', `${editor} "$@"`, 'sh'];
-      const child = spawn(program, [...args, file], { cwd, env: { ...env }, stdio: 'inherit' });
+      const found = programFor(program, env);
+      if (found === null) {
+        done('cannot be started: ENOENT');
+        return;
+      }
+      const child = spawn(found, [...args, file], { cwd, env: { ...env }, stdio: 'inherit' });
       child.once('error', (error) => done(`cannot be started: ${errorCode(error)}`));
       child.once('exit', (code, signal) =>
         done(code === 0 ? null : `ended with ${signal ?? code}`),

@@ -1,6 +1,6 @@
 import type { Seconds } from '../../../core/types.ts';
 import { formatSeconds } from '../../../core/units.ts';
-import { findProgram } from '../../../platform/programs.ts';
+import { findProgram } from '../../../platform/find-program.ts';
 import { runBriefly } from '../../../platform/run-briefly.ts';
 import type { EnvironmentFact, Surroundings } from './fact.ts';
 

@@ -1,8 +1,8 @@
 import { readFile } from 'node:fs/promises';
 import { dirname } from 'node:path';
+import { findProgram } from '../../../platform/find-program.ts';
 import {
   findInterpreters,
-  findProgram,
   type Interpreter,
   NODE_NAME,
   PYTHON_NAME,

@@ -1,6 +1,7 @@
 import { spawn } from 'node:child_process';
 import { ANSWER_LIMIT, REQUEST_LIMIT } from './imported.ts';
 import { formatSeconds } from '../../../core/units.ts';
+import { withAbsolutePath } from '../../../platform/find-program.ts';
 
 /** GitHub's own program, which keeps its user's credentials: we never see them. */
 
@@ -18,7 +19,12 @@ export function askGh(
   return new Promise((resolve) => {
     const child = spawn(program, args, {
       stdio: ['ignore', 'pipe', 'pipe'],
-      env: { ...env, GH_PROMPT_DISABLED: '1', GH_NO_UPDATE_NOTIFIER: '1', NO_COLOR: '1' },
+      env: {
+        ...withAbsolutePath(env),
+        GH_PROMPT_DISABLED: '1',
+        GH_NO_UPDATE_NOTIFIER: '1',
+        NO_COLOR: '1',
+      },
     });
     const parts: Buffer[] = [];
     let [length, said] = [0, ''];

@@ -2,7 +2,7 @@ import { usageError } from '../../../core/errors.ts';
 import { printable } from '../../../core/text.ts';
 import { retryAfter } from '../../../otel/http-status.ts';
 import { askForJson, type JsonAnswer } from '../../../platform/json-request.ts';
-import { findProgram } from '../../../platform/programs.ts';
+import { findProgram } from '../../../platform/find-program.ts';
 import { askGh } from './gh-program.ts';
 import {
   againAt,
