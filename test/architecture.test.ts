@@ -220,6 +220,11 @@ describe('programs', () => {
     expect(lookUpViolations(sources)).toEqual([]);
   });
 
+  it('are git in one module alone', () => {
+    const naming = sources.filter(({ text }) => /['"`]git['"`]/.test(text));
+    expect(naming.map(({ path }) => path)).toEqual(['src/platform/git.ts']);
+  });
+
   it.each([
     "import { spawn } from 'node:child_process';\nspawn(program, []);",
     "import { type ChildProcess, execFile } from 'node:child_process';\nexecFile(program);",

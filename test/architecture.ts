@@ -175,8 +175,6 @@ const HANDED_PATHS: ReadonlySet<string> = new Set([
   'collectors/gpu/smi.ts',
   'collectors/node/guardian-process.ts',
   'collectors/process/native-stacks.ts',
-  'src/commands/session/commit-docs.ts',
-  'src/commands/session/git.ts',
   'src/platform/started-command.ts',
 ]);
 

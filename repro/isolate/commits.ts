@@ -5,7 +5,7 @@ import { TraceError, usageError } from '../../src/core/errors.ts';
 import { EXIT } from '../../src/core/exit-code.ts';
 import { printable } from '../../src/core/text.ts';
 import { formatSeconds } from '../../src/core/units.ts';
-import { runBriefly } from '../../src/platform/run-briefly.ts';
+import { runGit } from '../../src/platform/git.ts';
 import type { ReproParameters } from '../parameters/parameters.ts';
 import type { TrialEnvironment } from '../trials/run-trial.ts';
 import { judgeState, type StateJudgement } from './judge-state.ts';
@@ -50,8 +50,11 @@ export async function bisectCommits(options: CommitsOptions): Promise<FirstBad |
   const { repository, good, bad, abort, onStep } = options;
   const scratch = await mkdtemp(join(tmpdir(), 'trace-bisect-'));
   const worktree = join(scratch, 'tree');
-  await git(repository, 'worktree', 'add', '--detach', '--quiet', worktree, bad);
+  const add = ['worktree', 'add', '--no-checkout', '--detach', '--quiet', worktree, bad];
+  await git(repository, ...add);
   try {
+    // By a run of its own: what its configuration includes there is known only where it is.
+    await git(worktree, 'reset', '--hard', '--quiet');
     const parameters = await within(options, worktree);
     const worst = await judgeCommit({ ...options, parameters }, bad);
     if (worst.judged !== 'bad' && !abort.aborted) {
@@ -109,11 +112,11 @@ async function subjectOf(worktree: string, commit: string): Promise<string> {
 }
 
 async function git(directory: string, ...args: readonly string[]): Promise<string> {
-  const run = await runBriefly('git', ['-C', directory, ...args], GIT_LIMIT);
-  if (run.ended === 'exit' && run.code === 0) return run.output;
+  const run = await runGit(args, { folder: directory, env: process.env, limit: GIT_LIMIT });
+  if (run.ended === 'exit' && run.code === 0) return run.stdout;
   const why =
     run.ended === 'exit'
-      ? run.output.trim()
+      ? `${run.stdout}${run.stderr}`.trim()
       : run.ended === 'timeout'
         ? `no answer within ${formatSeconds(GIT_LIMIT)}`
         : run.reason;

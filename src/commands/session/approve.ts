@@ -94,7 +94,7 @@ async function approve(context: CommandContext): Promise<ExitCode> {
   const { values, environment } = context;
   const opened = openSession(context);
   const who = approver(context);
-  const commit = await snapshotOf(environment.cwd);
+  const commit = await snapshotOf(environment);
   const noRepro = textOf(values, 'no-repro');
   const planning = readPlanning(opened.store.folder);
   if (planning.remark !== null) environment.stderr.write(`trace: ${planning.remark}\n`);

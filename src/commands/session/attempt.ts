@@ -134,12 +134,14 @@ interface Measured {
 
 /** Runs the reproduction before and after; null when it was interrupted. */
 async function measure(session: Session, context: CommandContext): Promise<Measured | null> {
-  const { cwd } = context.environment;
+  const { cwd, env } = context.environment;
   const { diagnosis, reproduction } = session;
   const commit = diagnosis['approved_commit'] ?? '';
   const hasCommit = /^[0-9a-f]{7,64}$/.test(commit);
   const since = new Date(diagnosis['approved_at'] ?? 0);
-  const diff = hasCommit ? await changeSince(cwd, commit, since) : { changed: [], added: [] };
+  const diff = hasCommit
+    ? await changeSince({ cwd, env }, commit, since)
+    : { changed: [], added: [] };
   const proposed = decodeList(diagnosis['files'] ?? '');
   const flags = flagsOf(diff.added, { proposed, changed: diff.changed });
   const command = decodeList(reproduction['command'] ?? '');
@@ -156,7 +158,7 @@ async function measure(session: Session, context: CommandContext): Promise<Measu
     runTrials(command, { cwd: folder, runs, limit, context });
   let before: Trials | null = null;
   if (hasCommit) {
-    before = await inWorktree({ cwd, commit, command }, trial);
+    before = await inWorktree({ cwd, env, commit, command }, trial);
     if (before.isInterrupted) return null;
   }
   const after = await trial(cwd);

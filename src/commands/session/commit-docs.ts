@@ -1,9 +1,9 @@
-import { execFile } from 'node:child_process';
 import { statSync } from 'node:fs';
 import { basename } from 'node:path';
-import { promisify } from 'node:util';
 import { printable } from '../../core/text.ts';
 import type { Seconds } from '../../core/types.ts';
+import { formatSeconds } from '../../core/units.ts';
+import { runGit } from '../../platform/git.ts';
 import type { SessionStore } from '../../session/store.ts';
 import type { Command, CommandContext } from '../command-line/command.ts';
 import { storeOf } from './opening.ts';
@@ -11,7 +11,6 @@ import { readPlanning } from './planning-config.ts';
 
 /** `commit_docs` in `.planning/config.json`: what a verb changed of sessions' files is committed, those files alone. */
 
-const run = promisify(execFile);
 const LIMIT: Seconds = 30;
 
 /** The verb, which commits what it changed where the project asks for that. Trouble with git is said and takes nothing from the verb. */
@@ -61,26 +60,22 @@ async function commit(
   const [first] = paths;
   if (first === undefined) return;
   const { cwd, env, stderr } = environment;
-  const git = (...args: readonly string[]): Promise<unknown> =>
-    run('git', ['-C', cwd, ...args], {
-      timeout: LIMIT * 1e3,
-      env: { ...env, GIT_TERMINAL_PROMPT: '0' },
-    });
-  try {
-    await git('add', '--all', '--', ...paths);
-    await git(
-      'commit',
-      '--quiet',
-      '--only',
-      '-m',
-      `debug(${basename(first, '.md')}): ${verb}`,
-      '--',
-      ...paths,
-    );
-  } catch (error) {
-    const why = error instanceof Error ? error.message.split('\n').slice(1).join(' ') : '';
-    stderr.write(
-      `trace: the session was not committed (commit_docs): ${printable(why.trim() || String(error), 300)}\n`,
-    );
+  const message = `debug(${basename(first, '.md')}): ${verb}`;
+  for (const args of [
+    ['add', '--all', '--', ...paths],
+    ['commit', '--quiet', '--only', '-m', message, '--', ...paths],
+  ]) {
+    // oxlint-disable-next-line no-await-in-loop -- what is committed was added before
+    const run = await runGit(args, { folder: cwd, env, limit: LIMIT });
+    if (run.ended === 'exit' && run.code === 0) continue;
+    const why =
+      run.ended === 'exit'
+        ? (run.stderr.trim() || run.stdout.trim()).split('\n').join(' ')
+        : run.ended === 'timeout'
+          ? `no answer within ${formatSeconds(LIMIT)}`
+          : run.reason;
+    const shown = printable(why, 300);
+    stderr.write(`trace: the session was not committed (commit_docs): ${shown}\n`);
+    return;
   }
 }

@@ -143,7 +143,7 @@ function ofCauseAlone({ status, resolution }: Session): Verified {
 /** Null when it was interrupted. */
 async function verify(session: Session, context: CommandContext): Promise<Verified | null> {
   const { values, environment } = context;
-  const { cwd } = environment;
+  const { cwd, env } = environment;
   const { reproduction, diagnosis } = session;
   const lines: string[] = [];
   const missing: string[] = [];
@@ -165,7 +165,7 @@ async function verify(session: Session, context: CommandContext): Promise<Verifi
   const trial = (command: readonly string[], folder: string, n = 1): Promise<Trials> =>
     runTrials(command, { cwd: folder, runs: n, limit, context });
   const before = (command: readonly string[], brings: readonly string[]): Promise<Trials> =>
-    inWorktree({ cwd, commit, command: brings }, (folder) => {
+    inWorktree({ cwd, env, commit, command: brings }, (folder) => {
       for (const path of brings) bringOver(join(cwd, path), join(folder, path));
       return trial(command, folder);
     });

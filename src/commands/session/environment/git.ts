@@ -1,37 +1,27 @@
 import type { Seconds } from '../../../core/types.ts';
 import { formatSeconds } from '../../../core/units.ts';
-import { findProgram } from '../../../platform/find-program.ts';
-import { runBriefly } from '../../../platform/run-briefly.ts';
+import { runGit } from '../../../platform/git.ts';
 import type { EnvironmentFact, Surroundings } from './fact.ts';
 
 const LIMIT: Seconds = 2;
 const FILES_SHOWN = 20;
-/** A checkout may name programs that git would run for us, and a lock of its index is not ours to take. */
-const CAREFULLY = [
-  '--no-optional-locks',
-  '-c',
-  'core.fsmonitor=false',
-  '-c',
-  'core.hooksPath=/dev/null',
-];
 
 /** The commit, and the names of files that differ from it. */
 export async function gitFacts({ cwd, env }: Surroundings): Promise<readonly EnvironmentFact[]> {
-  const program = findProgram('git', env['PATH']);
-  if (program === null) return [{ name: 'git_commit', value: null, reason: 'no git on PATH' }];
-  const ask = (args: readonly string[]) =>
-    runBriefly(program, ['-C', cwd, ...CAREFULLY, ...args], LIMIT, { ...env, LC_ALL: 'C' });
+  const ask = (args: readonly string[]) => runGit(args, { folder: cwd, env, limit: LIMIT });
   const [head, status] = await Promise.all([
-    ask(['log', '-1', '--no-show-signature', '--format=%h %cI', '--abbrev=12']),
-    ask(['status', '--porcelain=v1', '-z', '--ignore-submodules=all']),
+    ask(['log', '-1', '--format=%h %cI', '--abbrev=12']),
+    ask(['status', '--porcelain=v1', '-z']),
   ]);
+  if (head.ended === 'not-started')
+    return [{ name: 'git_commit', value: null, reason: head.reason }];
   if (head.ended !== 'exit' || head.code !== 0) {
     const reason = head.ended === 'exit' ? 'not a git checkout with a commit' : `git ${head.ended}`;
     return [{ name: 'git_commit', value: null, reason }];
   }
   const commit: EnvironmentFact = {
     name: 'git_commit',
-    value: /^[0-9a-f]{7,64} .*$/m.exec(head.output)?.[0] ?? null,
+    value: /^[0-9a-f]{7,64} .*$/m.exec(head.stdout)?.[0] ?? null,
     reason: null,
   };
   if (status.ended !== 'exit' || status.code !== 0)
@@ -43,7 +33,7 @@ export async function gitFacts({ cwd, env }: Surroundings): Promise<readonly Env
         reason: `git status did not answer within ${formatSeconds(LIMIT)}`,
       },
     ];
-  const files = dirtyFiles(status.output);
+  const files = dirtyFiles(status.stdout);
   const more = files.length > FILES_SHOWN ? `, and ${files.length - FILES_SHOWN} more` : '';
   return [
     commit,
