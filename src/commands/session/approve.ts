@@ -1,11 +1,21 @@
 import { userInfo } from 'node:os';
 import { usageError } from '../../core/errors.ts';
 import type { ExitCode } from '../../core/exit-code.ts';
-import { diagnosisHash, missingForFix } from '../../session/gates.ts';
+import { printable } from '../../core/text.ts';
+import type { Session, Status } from '../../core/session.ts';
+import {
+  type ApprovalPlace,
+  forgetApproval,
+  isApprovedHere,
+  keepApproval,
+} from '../../session/approval-record.ts';
+import { approvalOf, diagnosisHash, missingForFix } from '../../session/gates.ts';
+import { readSession } from '../../session/session.ts';
 import type { Command, CommandContext, Usage } from '../command-line/command.ts';
 import { snapshotOf } from './git.ts';
 import {
   answer,
+  commandText,
   gateError,
   openSession,
   SESSION_HELP,
@@ -19,8 +29,10 @@ const approveHelp = `trace session approve - let the proposed fix be made
 Usage:
   trace session approve [options]
 
-Writes down who approved which diagnosis, when, and at which commit. A change to
-the diagnosis voids it. Needs a reproduction that was seen failing.
+Writes down who approved which diagnosis, when, and at which commit, and shows
+the command that attempts will run. A change to the diagnosis voids it. Needs a
+reproduction that was seen failing. What a file says that was approved by others
+counts for nothing: approve it again, which keeps its commit.
 
 Options:
       --approved-by <who>  who did (default: the user at this terminal)
@@ -98,20 +110,44 @@ async function approve(context: CommandContext): Promise<ExitCode> {
   const noRepro = textOf(values, 'no-repro');
   const planning = readPlanning(opened.store.folder);
   if (planning.remark !== null) environment.stderr.write(`trace: ${planning.remark}\n`);
-  await opened.store.update(opened.file, (document, session) => {
+  const place = { path: opened.file.path, env: environment.env };
+  const approved = await opened.store.update(opened.file, (document, session) => {
     const reproduction =
       noRepro === null ? session.reproduction : { ...session.reproduction, no_repro: noRepro };
-    const missing = missingForFix({ ...session, reproduction }, planning);
+    const isClaimed = claimsApproval(session, place);
+    const status = isClaimed ? 'diagnosed' : session.status;
+    const missing = missingForFix({ ...session, reproduction, status }, planning);
     if (missing.length > 0) throw gateError('no fix yet', missing);
     if (noRepro !== null) document.setField('reproduction', 'no_repro', noRepro);
     const set = (key: string, value: string): void => document.setField('diagnosis', key, value);
     set('hash', diagnosisHash(session.diagnosis));
     set('approved_by', who);
-    set('approved_at', new Date().toISOString());
-    set('approved_commit', commit ?? 'none: no git repository');
-    document.setProperty('status', 'fixing');
+    // Of a fix that is under way, what was there before it began.
+    if (!isClaimed) {
+      set('approved_at', new Date().toISOString());
+      set('approved_commit', commit ?? 'none: no git repository');
+      document.setProperty('status', 'fixing');
+    }
+    const now = readSession(session.slug, document.toString());
+    keepApproval(now, place);
+    return now;
   });
-  return answer(context, 'approve', opened, [`approved by ${who}`]);
+  return answer(context, 'approve', opened, [
+    `approved by ${who}`,
+    `attempts run: ${commandText(approved)}`,
+    `compared with: ${printable(approved.diagnosis['approved_commit'] ?? '')}`,
+  ]);
+}
+
+const UNDER_WAY: readonly Status[] = ['fixing', 'verifying', 'awaiting_human_verify'];
+
+/** Whether the file tells of an approval that this user never gave. */
+function claimsApproval(session: Session, place: ApprovalPlace): boolean {
+  return (
+    UNDER_WAY.includes(session.status) &&
+    approvalOf(session) === 'approved' &&
+    !isApprovedHere(session, place)
+  );
 }
 
 /** Who approves; whoever is not at a terminal is marked so. */
@@ -138,6 +174,7 @@ async function reject(context: CommandContext): Promise<ExitCode> {
     });
     for (const key of ['hash', 'approved_by', 'approved_at', 'approved_commit'])
       document.setField('diagnosis', key, '');
+    forgetApproval({ path: opened.file.path, env: context.environment.env });
     document.setProperty('status', 'investigating');
   });
   return answer(context, 'reject', opened, ['back to the hypotheses']);

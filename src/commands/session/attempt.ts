@@ -2,12 +2,14 @@ import { usageError } from '../../core/errors.ts';
 import { EXIT, type ExitCode } from '../../core/exit-code.ts';
 import type { Session } from '../../core/session.ts';
 import { flagsOf } from '../../session/diff-flags.ts';
+import { isApprovedHere } from '../../session/approval-record.ts';
 import { afterStrike, approvalOf, MOST_STRIKES, strikesOf } from '../../session/gates.ts';
 import { decodeList, encodeList } from '../../core/session-value.ts';
 import type { Command, CommandContext, Usage } from '../command-line/command.ts';
 import { changeSince, inWorktree } from './git.ts';
 import {
   answer,
+  approveAgain,
   gateError,
   openSession,
   SESSION_HELP,
@@ -71,6 +73,11 @@ async function run(context: CommandContext): Promise<ExitCode> {
   const hypothesis = hypothesisOf(session);
   const approach = textOf(values, 'approach') ?? '';
   refuse(session, hypothesis, approach);
+  if (!isApprovedHere(session, { path: opened.file.path, env: context.environment.env }))
+    throw gateError(
+      'you have not approved this: its file says that somebody did, and a file is copied',
+      approveAgain(session),
+    );
   const measured = await measure(session, context);
   if (measured === null) return EXIT.interrupted;
   const { before, after, flags, changed, outcome } = measured;

@@ -4,6 +4,7 @@ import type { Session } from '../../core/session.ts';
 import { renderDiagnosis } from '../../report/session/diagnosis.ts';
 import { renderSessionJson, sessionDocument } from '../../report/session/document.ts';
 import { EXIT } from '../../core/exit-code.ts';
+import { forgetApproval } from '../../session/approval-record.ts';
 import { missingForDiagnosis } from '../../session/gates.ts';
 import { parsePlace, problemOfPlace, quotedPlace } from '../../session/place.ts';
 import { specialistOf } from '../../session/specialist.ts';
@@ -153,6 +154,7 @@ async function run(context: CommandContext): Promise<ExitCode> {
     if (files.length > 0)
       document.setField('diagnosis', 'files', encodeList(files), { list: true });
     for (const key of ['hash', 'approved_by', 'approved_at', 'approved_commit']) set(key, '');
+    forgetApproval({ path: file.path, env: environment.env });
     document.setField(
       'resolution',
       'root_cause',

@@ -1,5 +1,6 @@
 import { usageError } from '../../core/errors.ts';
 import { EXIT, type ExitCode } from '../../core/exit-code.ts';
+import { forgetApproval } from '../../session/approval-record.ts';
 import { renderClosing } from '../../report/session/diagnosis.ts';
 import { renderSessionJson, sessionDocument } from '../../report/session/document.ts';
 import type { Command, CommandContext, Usage } from '../command-line/command.ts';
@@ -109,6 +110,7 @@ async function reopen(context: CommandContext): Promise<ExitCode> {
   await store.update(moved, (document) => {
     for (const key of ['hash', 'approved_by', 'approved_at', 'approved_commit'])
       if (document.field('diagnosis', key) !== '') document.setField('diagnosis', key, '');
+    forgetApproval({ path: moved.path, env: context.environment.env });
     document.setProperty('status', 'investigating');
   });
   return answer(context, 'reopen', { store, file: moved }, [`open again: ${moved.slug}`]);

@@ -1,7 +1,9 @@
 import { resolve } from 'node:path';
 import { TraceError, usageError } from '../../core/errors.ts';
 import { EXIT, type ExitCode } from '../../core/exit-code.ts';
-import { printable } from '../../core/text.ts';
+import type { Session } from '../../core/session.ts';
+import { decodeList } from '../../core/session-value.ts';
+import { printable, quoteForShell } from '../../core/text.ts';
 import {
   renderSessionJson,
   sessionDocument,
@@ -137,6 +139,20 @@ export function answer(
       renderDone(done, { surface: surfaceOf(context), next: nextSteps(session) }),
   });
   return EXIT.ok;
+}
+
+/** The command that attempts run, as a person reads it; whole, since it may come with a checkout. */
+export function commandText({ reproduction }: Session): string {
+  const command = decodeList(reproduction['command'] ?? '');
+  return command.length === 0 ? 'none' : printable(command.map(quoteForShell).join(' '), 4000);
+}
+
+/** Why nothing is run for an approval that the file alone tells of. */
+export function approveAgain(session: Session): readonly string[] {
+  return [
+    `look at what would be run: ${commandText(session)}`,
+    'if you want that, approve it yourself: trace session approve',
+  ];
 }
 
 /** A gate that does not open: what is missing. */

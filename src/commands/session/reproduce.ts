@@ -1,6 +1,8 @@
 import { usageError } from '../../core/errors.ts';
 import { EXIT, type ExitCode } from '../../core/exit-code.ts';
 import { encodeList } from '../../core/session-value.ts';
+import { isApprovedHere, keepApproval } from '../../session/approval-record.ts';
+import { readSession } from '../../session/session.ts';
 import type {
   Command,
   CommandContext,
@@ -94,7 +96,9 @@ async function run(context: CommandContext): Promise<ExitCode> {
   const text = trialsText(trials);
   const at = new Date().toISOString();
   const seen = trials.failing > 0;
-  await opened.store.update(opened.file, (document) => {
+  const place = { path: opened.file.path, env: environment.env };
+  await opened.store.update(opened.file, (document, session) => {
+    const isApproved = isApprovedHere(session, place);
     if (seen) {
       document.setField('reproduction', 'command', encodeList(command), { list: true });
       document.setField('reproduction', 'runs', String(runs));
@@ -106,6 +110,8 @@ async function run(context: CommandContext): Promise<ExitCode> {
       checked: `reproduction: ${command.join(' ')}`,
       found: text,
     });
+    // Whoever typed this command has approved before, and the diagnosis is the same.
+    if (isApproved) keepApproval(readSession(session.slug, document.toString()), place);
   });
   answer(context, 'reproduce', opened, [text]);
   if (seen) return EXIT.ok;

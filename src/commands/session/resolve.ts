@@ -5,12 +5,14 @@ import { EXIT, type ExitCode } from '../../core/exit-code.ts';
 import type { Session } from '../../core/session.ts';
 import { renderClosing } from '../../report/session/diagnosis.ts';
 import { renderSessionJson, sessionDocument } from '../../report/session/document.ts';
+import { isApprovedHere } from '../../session/approval-record.ts';
 import { approvalOf } from '../../session/gates.ts';
 import { decodeList } from '../../core/session-value.ts';
 import type { Command, CommandContext, Usage } from '../command-line/command.ts';
 import { toolVersion } from '../version.ts';
 import { inWorktree } from './git.ts';
 import {
+  approveAgain,
   gateError,
   openSession,
   SESSION_HELP,
@@ -103,7 +105,8 @@ async function run(context: CommandContext): Promise<ExitCode> {
     textOf(values, 'confirmed-by') ?? (environment.stdout.isTTY ? userInfo().username : null);
   const unsure = who === null ? ['somebody who confirms: --confirmed-by <who>'] : [];
   const isOfCauseAlone = session.goal === 'find_root_cause_only';
-  const verified = isOfCauseAlone ? ofCauseAlone(session) : await verify(session, context);
+  const isOwn = isApprovedHere(session, { path: opened.file.path, env: environment.env });
+  const verified = isOfCauseAlone ? ofCauseAlone(session) : await verify(session, context, isOwn);
   if (verified === null) return EXIT.interrupted;
   const missing = [...verified.missing, ...unsure];
   if (missing.length > 0) {
@@ -141,7 +144,11 @@ function ofCauseAlone({ status, resolution }: Session): Verified {
 }
 
 /** Null when it was interrupted. */
-async function verify(session: Session, context: CommandContext): Promise<Verified | null> {
+async function verify(
+  session: Session,
+  context: CommandContext,
+  isApprovedByUser: boolean,
+): Promise<Verified | null> {
   const { values, environment } = context;
   const { cwd, env } = environment;
   const { reproduction, diagnosis } = session;
@@ -149,6 +156,8 @@ async function verify(session: Session, context: CommandContext): Promise<Verifi
   const missing: string[] = [];
   if (approvalOf(session) !== 'approved')
     missing.push('an approved diagnosis: trace session approve');
+  else if (!isApprovedByUser)
+    missing.push('an approval of yours, which this file only claims', ...approveAgain(session));
   const commit = diagnosis['approved_commit'] ?? '';
   const hasCommit = /^[0-9a-f]{7,64}$/.test(commit);
   const noGit = textOf(values, 'no-git');

@@ -29,12 +29,16 @@ const FIXED = ACCOUNT.replace(
 );
 
 let cwd: string;
+let state: string;
 beforeEach(() => {
   cwd = mkdtempSync(join(tmpdir(), 'trace-gates-'));
+  state = mkdtempSync(join(tmpdir(), 'trace-gates-state-'));
   write('account.mjs', ACCOUNT);
   write('repro.mjs', REPRO);
 });
-afterEach(() => rmSync(cwd, { recursive: true, force: true }));
+afterEach(() => {
+  for (const one of [cwd, state]) rmSync(one, { recursive: true, force: true });
+});
 
 const write = (name: string, text: string): void => writeFileSync(join(cwd, name), text);
 const git = (...args: string[]): string =>
@@ -51,7 +55,7 @@ function commit(): void {
 }
 
 async function session(...args: string[]): Promise<{ code: number; out: string; err: string }> {
-  const env = { PATH: process.env['PATH'] ?? '' };
+  const env = { PATH: process.env['PATH'] ?? '', XDG_STATE_HOME: state };
   const environment = fakeEnvironment({ cwd, env });
   const code = await main(['session', ...args], environment);
   return { code, out: environment.out(), err: environment.err() };

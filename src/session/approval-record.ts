@@ -1,0 +1,152 @@
+import { createHash, createHmac, randomBytes, timingSafeEqual } from 'node:crypto';
+import {
+  closeSync,
+  constants,
+  fstatSync,
+  linkSync,
+  openSync,
+  readSync,
+  realpathSync,
+  renameSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs';
+import { homedir } from 'node:os';
+import { join } from 'node:path';
+import { errorCode, TraceError } from '../core/errors.ts';
+import { EXIT } from '../core/exit-code.ts';
+import type { Session } from '../core/session.ts';
+import { decodeList } from '../core/session-value.ts';
+import { printable } from '../core/text.ts';
+import type { Bytes } from '../core/types.ts';
+import { makeFolder } from '../platform/make-folder.ts';
+import { stateDirectory } from '../platform/state-directory.ts';
+import { diagnosisHash } from './gates.ts';
+
+/**
+ * What this user approved, kept outside of the session's file: that one comes with a checkout, and
+ * says of itself what its author likes. The record is of a file by its path, of the diagnosis, and
+ * of the command that attempts run; it is signed with a key that this user alone reads.
+ */
+
+const FORM = 'tracewright session approval 1';
+const FOLDER = 'approvals';
+const KEY_FILE = 'key';
+const KEY_SIZE: Bytes = 32;
+/** Of a record: 64 digits. */
+const RECORD_SIZE: Bytes = 64;
+
+/** Which session's file, and whose environment. */
+export interface ApprovalPlace {
+  readonly path: string;
+  readonly env: Readonly<Record<string, string | undefined>>;
+}
+
+/** Whether this user approved the session as it stands now, with the command that it names. */
+export function isApprovedHere(session: Session, place: ApprovalPlace): boolean {
+  const folder = folderOf(place);
+  const key = readOwn(join(folder, KEY_FILE), KEY_SIZE);
+  const record = readOwn(recordPath(folder, place), RECORD_SIZE);
+  if (key?.length !== KEY_SIZE || record?.length !== RECORD_SIZE) return false;
+  return timingSafeEqual(record, Buffer.from(signed(session, place, key)));
+}
+
+/** Keeps that this user approves it. Throws a TraceError where that cannot be kept. */
+export function keepApproval(session: Session, place: ApprovalPlace): void {
+  const folder = folderOf(place);
+  const partial = join(folder, `${randomBytes(6).toString('hex')}.tmp`);
+  try {
+    makeFolder(folder, 0o700);
+    const text = signed(session, place, ownKey(folder));
+    writeFileSync(partial, text, { flag: 'wx', mode: 0o600 });
+    renameSync(partial, recordPath(folder, place));
+  } catch (error) {
+    rmSync(partial, { force: true });
+    if (error instanceof TraceError) throw error;
+    throw unkept(folder, errorCode(error), error);
+  }
+}
+
+/** Forgets it. What cannot be removed is no longer of what the file says. */
+export function forgetApproval(place: ApprovalPlace): void {
+  try {
+    rmSync(recordPath(folderOf(place), place), { force: true });
+  } catch {
+    // Somebody else's folder: nothing in it counts.
+  }
+}
+
+/** All that an attempt goes by. */
+function signed(session: Session, { path }: ApprovalPlace, key: Buffer): string {
+  const { diagnosis, reproduction } = session;
+  const about = [
+    FORM,
+    realpathSync(path),
+    diagnosisHash(diagnosis),
+    ...['approved_by', 'approved_at', 'approved_commit'].map((name) => diagnosis[name] ?? ''),
+    decodeList(reproduction['command'] ?? ''),
+    reproduction['runs'] ?? '',
+  ];
+  return createHmac('sha256', key).update(JSON.stringify(about)).digest('hex');
+}
+
+function folderOf({ env }: ApprovalPlace): string {
+  // Never a folder that others share, also where no variable names a home.
+  return join(stateDirectory({ ...env, HOME: env['HOME'] || homedir() }), FOLDER);
+}
+
+function recordPath(folder: string, { path }: ApprovalPlace): string {
+  const name = createHash('sha256').update(realpathSync(path)).digest('hex').slice(0, 32);
+  return join(folder, name);
+}
+
+/** The key, made where there is none. */
+function ownKey(folder: string): Buffer {
+  const path = join(folder, KEY_FILE);
+  const partial = join(folder, `${randomBytes(6).toString('hex')}.tmp`);
+  if (readOwn(path, KEY_SIZE) === null) {
+    writeFileSync(partial, randomBytes(KEY_SIZE), { flag: 'wx', mode: 0o600 });
+    try {
+      // Whole, or not there; another process may have been first.
+      linkSync(partial, path);
+    } catch (error) {
+      if (errorCode(error) !== 'EEXIST') renameSync(partial, path);
+    } finally {
+      rmSync(partial, { force: true });
+    }
+  }
+  const key = readOwn(path, KEY_SIZE);
+  if (key?.length === KEY_SIZE) return key;
+  throw unkept(folder, `${KEY_FILE} is damaged, or not this user's alone`);
+}
+
+/** A small file that is this user's alone; null for any other. */
+function readOwn(path: string, size: Bytes): Buffer | null {
+  let file: number;
+  try {
+    file = openSync(path, constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK);
+  } catch {
+    return null;
+  }
+  try {
+    const stat = fstatSync(file);
+    const isOwn = stat.uid === process.geteuid?.() && (stat.mode & 0o077) === 0;
+    if (!stat.isFile() || !isOwn) return null;
+    const bytes = Buffer.alloc(size + 1);
+    return bytes.subarray(0, readSync(file, bytes, 0, bytes.length, 0));
+  } finally {
+    closeSync(file);
+  }
+}
+
+function unkept(folder: string, why: string, cause?: unknown): TraceError {
+  return new TraceError(
+    'ERR_APPROVAL_KEPT',
+    `the approval cannot be kept in ${printable(folder)}: ${printable(why)}`,
+    {
+      exitCode: EXIT.usage,
+      remedy: 'Nothing was approved. Make that folder yours alone, or set XDG_STATE_HOME.',
+      cause,
+    },
+  );
+}
