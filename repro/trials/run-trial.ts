@@ -36,8 +36,8 @@ const GRACE: Seconds = 5;
 const STUCK = { pattern: /^Errors: [1-9]\d* \/ \d+$/m, grace: GRACE } as const;
 
 /**
- * Runs the script of a folder once, in a process group of its own, of which nothing is left when it returns. It does not throw for what goes
- * wrong in the trial: that is an invalid one.
+ * Runs the script of a folder once, in a process group of its own. What it started is gone when this
+ * returns, daemons too. It does not throw for what goes wrong in the trial: that is an invalid one.
  */
 export async function runTrial(folder: string, options: TrialOptions): Promise<Trial> {
   const parameters = options.parameters ?? (await readParameters(folder));
@@ -60,7 +60,8 @@ export async function runTrial(folder: string, options: TrialOptions): Promise<T
       abort,
       ...(parameters.oracle.kind === 'head-of-line' ? { saidAll: STUCK } : {}),
     });
-    return { seed, seconds: monotonicNow() - began, ...judge(end, parameters.oracle.kind) };
+    const left = end.ended === 'exit' ? end.left : [];
+    return { seed, seconds: monotonicNow() - began, left, ...judge(end, parameters.oracle.kind) };
   } finally {
     await rm(scratch, { recursive: true, force: true });
   }

@@ -1,5 +1,6 @@
 import type { TrialOutcome } from '../../src/core/verdict.ts';
 import type { Seconds } from '../../src/core/types.ts';
+import type { LeftProcess } from './process-group.ts';
 
 /** One run of a reproduction's script in a fresh process. */
 export interface Trial {
@@ -13,4 +14,6 @@ export interface Trial {
   readonly reason: string | null;
   /** The last that it wrote on both outputs: untrusted. */
   readonly outputTail: string;
+  /** What it left running when it ended by itself, and what was ended then. */
+  readonly left: readonly LeftProcess[];
 }

@@ -12,6 +12,7 @@ export interface ProcStat {
   readonly state: string;
   readonly parent: number;
   readonly processGroup: number;
+  readonly session: number;
   /** The process group in the foreground of its controlling terminal; -1 without one. */
   readonly foregroundGroup: number;
   /** `PF_*` of the kernel; see `isKernelThread`. */
@@ -69,6 +70,7 @@ export function parseStat(text: string): ProcStat | null {
     state,
     parent: at(4),
     processGroup: at(5),
+    session: at(6),
     foregroundGroup: at(8),
     flags: at(9),
     minorFaults: at(10),

@@ -4,7 +4,7 @@ import type { ProcessTarget, Seconds } from '../core/types.ts';
 import { CdpError, type CdpConnection } from './cdp.ts';
 import { withAbsolutePath } from './find-program.ts';
 import { readProc, readStat } from './proc.ts';
-import { hasEnded, parseStatus } from './proc-parse.ts';
+import { hasEnded, parseStatus, type ProcStat } from './proc-parse.ts';
 import type { TracingEntry } from './tracing-journal.ts';
 import type { UndoEntry } from './undo-journal.ts';
 import { isRecord } from '../core/record.ts';
@@ -66,6 +66,64 @@ export function endProcessGroup(leader: ChildProcess): void {
   } catch {
     // ESRCH: all of them have ended.
   }
+}
+
+/**
+ * Ends a process that a trial left behind, wherever it went: the one that was seen, and none that has
+ * its pid by now.
+ */
+export function endLeftProcess({ pid, startTicks }: Pick<ProcStat, 'pid' | 'startTicks'>): void {
+  if (pid <= 1 || readStat(pid)?.startTicks !== startTicks) return;
+  try {
+    process.kill(pid, 'SIGKILL');
+  } catch {
+    // It has ended, or is another user's.
+  }
+}
+
+/** The groups that are under way, then what has the mark: twice, for what was started meanwhile. */
+const END_OF_TRIALS = `
+trap '' HUP INT QUIT TERM
+groups=
+while read -r what group; do
+  case $what in
+    begun) groups="$groups $group" ;;
+    ended)
+      kept=
+      for one in $groups; do [ "$one" = "$group" ] || kept="$kept $one"; done
+      groups=$kept ;;
+  esac
+done
+[ -n "$groups" ] || exit 0
+for one in $groups; do kill -9 "-$one"; done
+for round in 1 2; do
+  for environ in /proc/[0-9]*/environ; do
+    [ -O "$environ" ] || continue
+    head -c 2097152 "$environ" | tr '\\0' '\\n' | grep -q "^$0" || continue
+    pid=\${environ#/proc/}
+    kill -9 "\${pid%/environ}"
+  done
+done
+`;
+
+/**
+ * Ends the trials that are under way when this process has ended, however that was. `begun` and
+ * `ended` with the leader of a group, a line each, go to its standard input; when that is closed, the
+ * groups that began and did not end are killed, and whatever has a variable that begins with `mark`.
+ */
+export function guardTrials(mark: string): ChildProcess {
+  const { PATH = '' } = process.env;
+  const guardian: ChildProcess = spawn('sh', ['-c', END_OF_TRIALS, mark], {
+    stdio: ['pipe', 'ignore', 'ignore'],
+    // A session of its own: what ends trace by its terminal or its group is not for it.
+    detached: true,
+    cwd: '/',
+    env: { PATH },
+  });
+  guardian.on('error', () => {});
+  guardian.stdin?.on('error', () => {});
+  guardian.unref();
+  return guardian;
 }
 
 /**

@@ -9,6 +9,8 @@ export interface TrialLine {
   readonly attempts: number;
   readonly seconds: number;
   readonly reason: string | null;
+  /** What it left running, and what was ended then. */
+  readonly left: readonly { readonly pid: number; readonly title: string }[];
 }
 
 /** What `verdict.json` holds and `trace repro run --json` prints: docs/schema/repro-run.schema.json. Ends with a line feed. */

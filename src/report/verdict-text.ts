@@ -1,5 +1,6 @@
 import type { RateInterval, TrialTally, Verdict } from '../core/verdict.ts';
 import { formatProbability, formatRate } from '../core/units.ts';
+import type { TrialLine } from './verdict-json.ts';
 
 /** A verdict of a reproduction as people read it; ends with a line feed. */
 export function verdictText(verdict: Verdict): string {
@@ -35,6 +36,21 @@ export function intervalText({ method, low, high }: RateInterval): string {
   return method === 'wilson'
     ? `${range}, Wilson 95 %`
     : `${range}, 95 % at any time: it stopped early`;
+}
+
+/** So many of the programs that trials left running are named. */
+const LEFT_NAMED = 3;
+
+/** What trials left running, by its command line; empty where they left nothing. */
+export function leftText(trials: readonly Pick<TrialLine, 'left'>[]): string {
+  const leaving = trials.filter(({ left }) => left.length > 0);
+  if (leaving.length === 0) return '';
+  const all = leaving.flatMap(({ left }) => left);
+  const byTitle = new Map(all.map(({ pid, title }) => [title, pid] as const));
+  const named = [...byTitle].slice(0, LEFT_NAMED).map(([title, pid]) => `pid ${pid} (${title})`);
+  const more = byTitle.size > LEFT_NAMED ? `, and ${byTitle.size - LEFT_NAMED} more` : '';
+  const count = leaving.length === 1 ? '1 trial' : `${leaving.length} trials`;
+  return `  ${count} left processes running, which were ended: ${named.join(', ')}${more}\n`;
 }
 
 /** What `--expect none` decided by; empty where it was not asked for. */

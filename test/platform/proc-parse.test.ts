@@ -55,6 +55,7 @@ describe('parseStat', () => {
       state: 'S',
       parent: 17,
       processGroup: 4312,
+      session: 17,
       foregroundGroup: 4312,
       flags: 4194304,
       minorFaults: 2012,

@@ -24,6 +24,7 @@ describe('the end of a trial', () => {
     code,
     signal: null,
     output,
+    left: [],
   });
 
   it.each([

@@ -10,7 +10,10 @@ import { printable } from '../../../src/core/text.ts';
 import type { Seconds } from '../../../src/core/types.ts';
 import { notOnPath, programFor } from '../../../src/platform/find-program.ts';
 import { reproFile } from '../../../src/platform/standalone.ts';
-import { endProcessGroup } from '../../../src/platform/touch.ts';
+import { leftRunning, MARK_VARIABLE } from '../../../src/platform/left-running.ts';
+import { readStat } from '../../../src/platform/proc.ts';
+import { endLeftProcess, endProcessGroup } from '../../../src/platform/touch.ts';
+import { guardGroup, newMark } from '../../trials/guard.ts';
 import { type Course, type CourseRunner, ENDED, readRecord, textOf } from '../course.ts';
 import type { Program } from '../program.ts';
 import type { Schedule } from '../schedule.ts';
@@ -31,6 +34,8 @@ interface Server {
   readonly child: ChildProcess;
   readonly lines: Interface;
   readonly answers: AsyncIterator<string>;
+  /** Ends what of it is left, wherever that went. */
+  readonly endLeft: () => void;
   said: string;
 }
 
@@ -109,16 +114,23 @@ export class PythonRunner implements CourseRunner {
 
   #start(): Server {
     const { interpreter, flags, cwd, env } = this.#program;
+    const mark = newMark();
     const child = spawn(interpreter, [...flags, join(this.#folder, DRIVER), '--serve'], {
       cwd,
       // The order of sets must not differ between runs.
-      env: { ...process.env, PYTHONHASHSEED: '0', ...env },
+      env: { ...process.env, PYTHONHASHSEED: '0', ...env, [MARK_VARIABLE]: mark },
       stdio: ['pipe', 'pipe', 'pipe'],
       // With its children a group of its own, which is ended as a whole.
       detached: true,
     });
     const lines = createInterface({ input: child.stdout });
-    const server: Server = { child, lines, answers: lines[Symbol.asyncIterator](), said: '' };
+    const server: Server = {
+      child,
+      lines,
+      answers: lines[Symbol.asyncIterator](),
+      endLeft: enderOf(child, mark),
+      said: '',
+    };
     child.stderr.on('data', (part: Buffer) => {
       server.said = (server.said + part.toString()).slice(-TAIL_LENGTH);
     });
@@ -140,6 +152,7 @@ export class PythonRunner implements CourseRunner {
   #end(): void {
     if (this.#server === null) return;
     endProcessGroup(this.#server.child);
+    this.#server.endLeft();
     this.#server.lines.close();
     this.#server = null;
   }
@@ -156,6 +169,17 @@ function cannotRun(interpreter: string, why: string): TraceError {
     `${printable(interpreter, 100)} cannot run schedules: ${printable(why, 200)}`,
     { exitCode: EXIT.notFound, remedy: 'Name a CPython of 3.8 or later that starts here.' },
   );
+}
+
+/** Has it ended with trace from now on; the result ends what left its process group. */
+function enderOf({ pid }: ChildProcess, mark: string): () => void {
+  if (pid === undefined) return () => {};
+  const since = readStat(pid)?.startTicks ?? 0;
+  const release = guardGroup(pid);
+  return () => {
+    release();
+    for (const one of leftRunning({ leader: pid, since, mark })) endLeftProcess(one);
+  };
 }
 
 /** Null when it took longer. */

@@ -20,6 +20,8 @@ export interface Trials {
   readonly output: string;
   /** Why, of the last that could not be tested. */
   readonly reason: string | null;
+  /** Command lines of what runs left running, and what was ended then; each once. Safe to print. */
+  readonly left: readonly string[];
   readonly isInterrupted: boolean;
 }
 
@@ -40,12 +42,14 @@ export async function runTrials(
   const counts = { failing: 0, passing: 0, invalid: 0 };
   let output = '';
   let reason: string | null = null;
+  const left = new Set<string>();
   try {
     for (let i = 0; i < runs && !abort.signal.aborted; i++) {
       const env = context.environment.env as NodeJS.ProcessEnv;
       const end = await runGroup(command, { cwd, env, limit, abort: abort.signal });
       if (end.ended === 'aborted') break;
       const text = end.output.slice(-OUTPUT_KEPT);
+      if (end.ended === 'exit') for (const { title } of end.left) left.add(title);
       if (end.ended === 'exit' && end.code === 0) {
         counts.passing++;
         if (counts.failing === 0) output = text;
@@ -67,20 +71,24 @@ export async function runTrials(
   } finally {
     signals.close();
   }
-  return { ...counts, output, reason, isInterrupted: abort.signal.aborted };
+  return { ...counts, output, reason, left: [...left], isInterrupted: abort.signal.aborted };
 }
 
 /** `3 of 20 runs failed`, or `0 of 20 runs failed (at most 14 %, 95 %)`. */
-export function trialsText({ failing, passing, invalid, reason }: Trials): string {
+export function trialsText(trials: Trials): string {
+  const { failing, passing, invalid, reason, left } = trials;
   const n = failing + passing;
-  const left =
+  const untested =
     invalid === 0 ? '' : `; ${invalid} could not be tested${reason === null ? '' : ` (${reason})`}`;
-  if (n === 0) return `not tested${left}`;
+  const more = left.length > 1 ? ` and ${left.length - 1} more` : '';
+  const ended = left[0] === undefined ? '' : `; left running, and ended: ${left[0]}${more}`;
+  const rest = `${untested}${ended}`;
+  if (n === 0) return `not tested${rest}`;
   const bound =
     failing > 0
       ? ''
       : ` (at most ${Math.ceil(exactUpperBound(0, n) * 100)} % with 95 % confidence)`;
-  return `${failing} of ${n} runs failed${bound}${left}`;
+  return `${failing} of ${n} runs failed${bound}${rest}`;
 }
 
 const lastLine = (text: string): string => printable(text.trimEnd().split('\n').at(-1) ?? '', 160);

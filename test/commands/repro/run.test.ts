@@ -21,7 +21,7 @@ let cwd = '';
 
 beforeAll(() => {
   cwd = mkdtempSync(join(tmpdir(), 'trace-repro-'));
-  for (const name of ['planted.mjs', 'planted.py'])
+  for (const name of ['planted.mjs', 'planted.py', 'daemons.py'])
     copyFileSync(join(ROOT, 'test', 'repro', 'targets', name), join(cwd, name));
 });
 afterAll(() => rmSync(cwd, { recursive: true, force: true }));
@@ -132,6 +132,28 @@ describe('trace repro', () => {
       await expect.poll(() => existsSync(gone), { timeout: 60_000 }).toBe(false);
       const verdict = readFileSync(join(cwd, 'hanging', 'verdict.json'), 'utf8');
       expect(JSON.parse(verdict)).toMatchObject({ interrupted: true, trials: [] });
+    },
+    LIMIT_MS,
+  );
+
+  it.each(['leave_daemon', 'leave_child'])(
+    'is no hang where %s leaves a process behind, which is named and ended',
+    async (name) => {
+      const oracle = 'no-progress:within_s=3';
+      const attempts = ['--attempts', '2', '--timeout', '5s'];
+      await trace('new', '--call', `daemons:${name}`, '--oracle', oracle, ...attempts, '-o', name);
+      const options = ['--runs', '1', '--no-control', '--no-recording'];
+      const { code, out } = await trace('run', name, ...options);
+      expect(out).toMatch(/^NOT REPRODUCED\n/);
+      expect(out).toMatch(/1 trial left processes running, which were ended: pid \d+ \(/);
+      expect(code).toBe(0);
+      const { trials } = JSON.parse(readFileSync(join(cwd, name, 'verdict.json'), 'utf8')) as {
+        trials: { left: { pid: number; title: string }[] }[];
+      };
+      const left = trials.flatMap((trial) => trial.left);
+      // One of each attempt.
+      expect(left).toHaveLength(2);
+      for (const { pid } of left) expect(existsSync(`/proc/${pid}/exe`)).toBe(false);
     },
     LIMIT_MS,
   );

@@ -242,6 +242,7 @@ describe('the comparison of rates', () => {
       seconds: 1,
       reason: i >= n ? 'no module' : null,
       outputTail: '',
+      left: [],
     }));
   const of = (...rows: readonly (readonly [string, ReturnType<typeof trials>])[]) =>
     compare(

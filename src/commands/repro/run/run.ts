@@ -10,7 +10,7 @@ import { readParameters } from '../../../../repro/parameters/read.ts';
 import { runRounds } from '../../../../repro/run/rounds.ts';
 import { verdictOf } from '../../../../repro/run/tally.ts';
 import { verdictDocument, type TrialLine } from '../../../report/verdict-json.ts';
-import { boundText, verdictText } from '../../../report/verdict-text.ts';
+import { boundText, leftText, verdictText } from '../../../report/verdict-text.ts';
 import type { Command, CommandContext, Environment } from '../../command-line/command.ts';
 import { toolVersion } from '../../version.ts';
 import { StopSignals } from '../../watching/stop-signals.ts';
@@ -70,14 +70,14 @@ async function tryAndJudge(trying: Trying): Promise<ExitCode> {
     seed: options.seed ?? parameters.seed,
     abort: abort.signal,
     onTrial: (arm, trial) => {
-      const { seed, outcome, errors, attempts, seconds, reason } = trial;
-      trials.push({ arm: arm.label, seed, outcome, errors, attempts, seconds, reason });
+      const { outputTail: _, ...line } = trial;
+      trials.push({ arm: arm.label, ...line });
       record?.trial(arm, trial);
       if (options.progress && environment.stderr.isTTY)
         environment.stderr.write(
-          `\r${trials.length} of ${planned} trials: ${arm.label}: ${outcome}  \x1b[K`,
+          `\r${trials.length} of ${planned} trials: ${arm.label}: ${trial.outcome}  \x1b[K`,
         );
-      if (arm === arms.subject && outcome === 'reproduced') hits++;
+      if (arm === arms.subject && trial.outcome === 'reproduced') hits++;
       stoppedEarly = hits === options.stopAfter;
       return stoppedEarly;
     },
@@ -104,7 +104,9 @@ async function tryAndJudge(trying: Trying): Promise<ExitCode> {
     environment.stderr.write(`trace: verdict.json cannot be written: ${errorCode(error)}\n`);
   });
   const bound = boundOf(verdict, options);
-  environment.stdout.write(format === 'json' ? text : verdictText(verdict) + boundText(bound));
+  environment.stdout.write(
+    format === 'json' ? text : verdictText(verdict) + boundText(bound) + leftText(trials),
+  );
   environment.onResult?.({ summary: inOneLine(verdictText(verdict)), link: folder });
   return exitCodeOf(verdict, bound);
 }
