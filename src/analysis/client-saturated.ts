@@ -39,8 +39,10 @@ export const clientSaturated: Detector = {
 
 const PERCENT = 100;
 
-function evidenceOf({ stage, cause, coreShare, lateness, latency }: ClientReason): Evidence {
+function evidenceOf(reason: ClientReason): Evidence {
+  const { stage, cause, coreShare, lateness, unsent, latency } = reason;
   const what = {
+    descriptors: `${unsent?.count ?? 0} requests had no descriptor: ${unsent?.detail ?? ''}`,
     core: `a worker used ${Math.round(coreShare * PERCENT)} % of a core`,
     schedule: `half of the requests were sent ${formatSeconds(lateness ?? 0)} late or more`,
     reading:
@@ -55,6 +57,7 @@ function evidenceOf({ stage, cause, coreShare, lateness, latency }: ClientReason
       stage,
       core_ratio: coreShare,
       lateness_p50_s: lateness,
+      unsent_count: unsent?.count ?? null,
       latency: latency?.key ?? null,
       p50_s: latency?.p50 ?? null,
       error_s: latency?.error ?? null,
@@ -65,15 +68,19 @@ function evidenceOf({ stage, cause, coreShare, lateness, latency }: ClientReason
 function measureOf(reasons: readonly ClientReason[], busiest: number): Finding['measure'] {
   const error = Math.max(0, ...reasons.map(({ latency }) => latency?.error ?? 0));
   const lateness = Math.max(0, ...reasons.map((reason) => reason.lateness ?? 0));
+  const unsent = reasons.reduce((sum, reason) => sum + (reason.unsent?.count ?? 0), 0);
   return {
     core_ratio: busiest,
     ...(error > 0 ? { error_s: error } : {}),
     ...(lateness > 0 ? { lateness_p50_s: lateness } : {}),
+    ...(unsent > 0 ? { unsent_count: unsent } : {}),
   };
 }
 
 function remedyText(remedy: ClientRemedy): string {
   switch (remedy.kind) {
+    case 'descriptors':
+      return 'Raise the limit of open files (ulimit -n), or ask for fewer connections at once.';
     case 'workers':
       return `Spread the load over more threads: --workers ${remedy.workers}.`;
     case 'machines':

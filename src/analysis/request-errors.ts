@@ -1,11 +1,14 @@
 import { mechanismOf } from '../core/catalogue/catalogue.ts';
-import { errorRatio, failsNotably } from '../core/load-rates.ts';
+import { failsNotably, serverFailures } from '../core/load-rates.ts';
 import type { LoadErrorClass, StageResult } from '../core/load-types.ts';
 import type { Detector, Evidence } from '../core/types.ts';
 import { formatSeconds } from '../core/units.ts';
 import { recordedLoad } from './load-result.ts';
 
-/** TRC303 request-errors: requests of a load run failed. A note where it may have been one unlucky request (core/load-rates.ts). */
+/**
+ * TRC303 request-errors: requests of a load run failed. A note where it may have been one unlucky
+ * request (core/load-rates.ts). Those that failed for want of something here are TRC301's.
+ */
 export const requestErrors: Detector = {
   code: 'TRC303',
   of: 'run',
@@ -14,8 +17,9 @@ export const requestErrors: Detector = {
     if (total === undefined) return;
     const [first, ...others] = classesOf(total);
     if (first === undefined) return;
-    const ratio = errorRatio(total) ?? 0;
-    const { ok, failed } = total.requests;
+    const { ok } = total.requests;
+    const failed = serverFailures(total);
+    const ratio = failed / Math.max(1, ok + failed);
     yield {
       code: 'TRC303',
       kind: 'request-errors',
@@ -39,6 +43,7 @@ export const requestErrors: Detector = {
 /** The classes by how many failed of each, with what one of them was told. */
 function classesOf({ requests }: StageResult): readonly Evidence[] {
   return Object.entries(requests.errors)
+    .filter(([name]) => name !== 'client')
     .sort(([, a], [, b]) => b - a)
     .map(([name, count]) => {
       const example = requests.examples[name as LoadErrorClass];

@@ -55,12 +55,16 @@ export type StageSupport = Readonly<Record<LatencyKey, LatencySupport>>;
 export interface ClientReason {
   /** Label of the stage. */
   readonly stage: string;
-  /** It used its cores up; it did not keep the schedule; it read too late. */
-  readonly cause: 'core' | 'schedule' | 'reading';
+  /**
+   * It had no descriptors left; it used its cores up; it did not keep the schedule; it read too late.
+   */
+  readonly cause: 'descriptors' | 'core' | 'schedule' | 'reading';
   /** The busiest worker's share of a core then. */
   readonly coreShare: Ratio;
   /** Half of the requests were sent later than this; of `schedule`. */
   readonly lateness: Seconds | null;
+  /** Requests that it could not send, and what one of them met; of `descriptors`. */
+  readonly unsent: { readonly count: number; readonly detail: string } | null;
   /** The latency whose median is wrong by up to so much, of so much; of `reading`. */
   readonly latency: {
     readonly key: LatencyKey;
@@ -81,6 +85,7 @@ export interface ClientLimits {
 
 /** What to do about it. `machine`: something else kept the client from running. */
 export type ClientRemedy =
+  | { readonly kind: 'descriptors' }
   | { readonly kind: 'workers'; readonly workers: number }
   | { readonly kind: 'machines' }
   | { readonly kind: 'machine' };
@@ -154,8 +159,13 @@ function reasonsOf(stage: StageResult, support: StageSupport | undefined): Clien
   const isClosed = stage.asked?.kind === 'concurrency';
   const late = (q: Ratio): Seconds =>
     isClosed || lateness.count < LATE_LEAST ? 0 : histogramQuantile(lateness, q);
-  const reason = { stage: stage.label, coreShare, lateness: null, latency: null };
+  const reason = { stage: stage.label, coreShare, lateness: null, unsent: null, latency: null };
   const reasons: ClientReason[] = [];
+  const { errors, examples } = stage.requests;
+  if ((errors.client ?? 0) > 0) {
+    const unsent = { count: errors.client ?? 0, detail: examples.client?.detail ?? '' };
+    reasons.push({ ...reason, cause: 'descriptors', unsent });
+  }
   if (coreShare >= FULL_CORE && (isClosed || late(0.99) > LATE_TAIL)) {
     reasons.push({ ...reason, cause: 'core' });
   }
@@ -172,6 +182,7 @@ function reasonsOf(stage: StageResult, support: StageSupport | undefined): Clien
 
 function remedyOf(reasons: readonly ClientReason[], result: LoadResult): ClientRemedy | null {
   if (reasons.length === 0) return null;
+  if (reasons.some(({ cause }) => cause === 'descriptors')) return { kind: 'descriptors' };
   if (reasons.every((reason) => reason.coreShare < BUSY_CORE)) return { kind: 'machine' };
   const { present } = result.parts;
   const cores = Math.min(...present.map((part) => part.cores));

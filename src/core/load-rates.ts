@@ -41,13 +41,19 @@ export function errorRatio({ requests }: StageResult): Ratio | null {
   return over === 0 ? null : requests.failed / over;
 }
 
+/** Failures of the server, or of the way to it: without those for which this machine lacked something. */
+export function serverFailures({ requests }: StageResult): number {
+  return Math.max(0, requests.failed - (requests.errors.client ?? 0));
+}
+
 /** What users of a service notice: its usual objective is 99 % of the requests. */
 const NOTABLE_FAILURES: Ratio = 0.01;
 
 /** Whether more failed than can be put down to one unlucky request: the lower bound of their share (Wilson, 95 %) is at least 1 %. */
-export function failsNotably({ requests }: StageResult): boolean {
-  const over = requests.ok + requests.failed;
-  return over > 0 && wilson(requests.failed, over).low >= NOTABLE_FAILURES;
+export function failsNotably(stage: StageResult): boolean {
+  const failed = serverFailures(stage);
+  const over = stage.requests.ok + failed;
+  return over > 0 && wilson(failed, over).low >= NOTABLE_FAILURES;
 }
 
 /** Successes that met every objective over all requests that were over: a failed one met none. */

@@ -106,11 +106,12 @@ function partDocument(part: LoadPart): Record<string, unknown> {
 function limitsDocument(limits: ClientLimits): Record<string, unknown> {
   return {
     limited: limits.limited,
-    reasons: limits.reasons.map(({ stage, cause, coreShare, lateness, latency }) => ({
+    reasons: limits.reasons.map(({ stage, cause, coreShare, lateness, unsent, latency }) => ({
       stage,
       cause,
       core_ratio: coreShare,
       lateness_p50_s: lateness,
+      unsent: unsent?.count ?? null,
       latency: latency === null ? null : latency.key,
       p50_s: latency?.p50 ?? null,
       error_s: latency?.error ?? null,

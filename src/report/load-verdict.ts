@@ -1,6 +1,12 @@
 import type { ClientLimits, ClientReason, ClientRemedy } from '../core/load-client.ts';
 import { isPartial, missingParts } from '../core/load-parts.ts';
-import { errorRatio, failsNotably, ratesOf, summariseLatency } from '../core/load-rates.ts';
+import {
+  errorRatio,
+  failsNotably,
+  ratesOf,
+  serverFailures,
+  summariseLatency,
+} from '../core/load-rates.ts';
 import type { Saturation } from '../core/load-saturation.ts';
 import { formatCount, formatRatio, formatSeconds } from '../core/units.ts';
 import { outside } from './layout.ts';
@@ -20,7 +26,9 @@ export function loadVerdict(
   const unknown = thresholds.filter((one) => one.status === 'unknown');
   const behind = saturation.stages.filter((stage) => stage.behind !== null);
   if (requests.sent === 0) return bad('NOTHING SENT', 'no request was measured');
-  if (requests.ok === 0) {
+  // Where nothing but the client failed, nothing was asked of the server.
+  const isOwn = requests.failed > 0 && serverFailures(load.total) === 0;
+  if (requests.ok === 0 && !isOwn) {
     return bad('FAILED', `none of ${formatCount(requests.sent)} requests was answered`);
   }
   const [reason] = limits.reasons;
@@ -110,8 +118,13 @@ function howItWent({ load }: LoadReport): string {
 }
 
 /** Why the client was the limit. */
-export function reasonText({ cause, coreShare, lateness, latency }: ClientReason): string {
+export function reasonText(reason: ClientReason): string {
+  const { cause, coreShare, lateness, unsent, latency } = reason;
   switch (cause) {
+    case 'descriptors': {
+      const { count, detail } = unsent ?? { count: 0, detail: '' };
+      return `${formatCount(count)} requests had no descriptor for their connection (${outside(detail, 60)})`;
+    }
     case 'core':
       return `a worker used ${formatRatio(coreShare)} of a core`;
     case 'schedule':
@@ -126,6 +139,8 @@ export function reasonText({ cause, coreShare, lateness, latency }: ClientReason
 /** What to do about that. */
 export function remedyText(remedy: ClientRemedy): string {
   switch (remedy.kind) {
+    case 'descriptors':
+      return 'it had too few open files: raise the limit (ulimit -n), or ask for fewer connections';
     case 'workers':
       return `spread the load over more threads: --workers ${remedy.workers}`;
     case 'machines':

@@ -5,7 +5,15 @@ import { LOAD_SNAPSHOT } from '../../src/core/semconv-load.ts';
 import type { Finding } from '../../src/core/types.ts';
 import { isVerdict } from '../../src/report/verdict.ts';
 import { histogram, request } from '../load/results/sample-run.ts';
-import { concurrency, failing, healthy, loadResult, rate, sweep } from '../report/sample-load.ts';
+import {
+  concurrency,
+  failing,
+  healthy,
+  loadResult,
+  rate,
+  sweep,
+  withoutDescriptors,
+} from '../report/sample-load.ts';
 import { sampleView } from '../report/sample-report.ts';
 
 function findingsOf(body: unknown): readonly Finding[] {
@@ -46,6 +54,19 @@ describe('TRC301 client-saturated', () => {
       confidence: 'confirmed',
       summary: 'the load generator was itself the limit: at c=4, a worker used 98 % of a core',
       remedy: 'Spread the load over more threads: --workers 2.',
+    });
+  });
+
+  it('takes requests without a descriptor for its own, and none of them for the server’s', () => {
+    const findings = findingsOf(withoutDescriptors(50));
+    expect(findings).toHaveLength(1);
+    expect(findings[0]).toMatchObject({
+      code: 'TRC301',
+      mechanism: 'descriptors',
+      summary:
+        'the load generator was itself the limit: at c=4, 200 requests had no descriptor: connect EMFILE 127.0.0.1:8000',
+      measure: { unsent_count: 200 },
+      remedy: 'Raise the limit of open files (ulimit -n), or ask for fewer connections at once.',
     });
   });
 

@@ -9,7 +9,15 @@ import { renderLoadTerminal } from '../../src/report/load-terminal.ts';
 import { buildLoadReport } from '../../src/report/load-report.ts';
 import type { Surface } from '../../src/report/style.ts';
 import { histogram, request } from '../load/results/sample-run.ts';
-import { concurrency, failing, healthy, loadResult, loadView, sweep } from './sample-load.ts';
+import {
+  concurrency,
+  failing,
+  healthy,
+  loadResult,
+  loadView,
+  sweep,
+  withoutDescriptors,
+} from './sample-load.ts';
 import { noteFinding, TERMINAL_CONTROLS } from './sample-report.ts';
 
 const few = loadResult([{ label: 'c=1', asked: concurrency(1), seconds: 10, perSecond: 4 }]);
@@ -63,6 +71,16 @@ describe('the verdict comes first', () => {
       'the client',
       shown(limited),
       /^CLIENT LIMITED: the load generator was the limit: a worker used 98 % of a core$/,
+    ],
+    [
+      'too few descriptors',
+      shown(withoutDescriptors(50)),
+      /^CLIENT LIMITED: .*: 200 requests had no descriptor for their connection \(connect EMFILE/,
+    ],
+    [
+      'none at all',
+      shown(withoutDescriptors(100)),
+      /^CLIENT LIMITED: .*: 400 requests had no descriptor/,
     ],
     [
       'a gate',

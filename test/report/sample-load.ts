@@ -83,6 +83,24 @@ export const failing: LoadResult = loadResult(
   { slos: [{ metric: 'ttft', limit: 0.2 }] },
 );
 
+/** So many of a hundred requests found no descriptor left for a connection, the others were answered. */
+export const withoutDescriptors = (percent: number): LoadResult =>
+  loadResult([
+    {
+      label: 'c=4',
+      asked: concurrency(4),
+      seconds: 20,
+      perSecond: 20,
+      make: (at, i) =>
+        i % 100 >= percent
+          ? request({ scheduledAt: at })
+          : failure(
+              { class: 'client', detail: 'connect EMFILE 127.0.0.1:8000' },
+              { scheduledAt: at, startedAt: at, endedAt: at + 0.001 },
+            ),
+    },
+  ]);
+
 /** A sweep over rates: 5 and 10 a second are handled, of 20 only 12. */
 export const sweep: LoadResult = loadResult(
   [5, 10, 20].map((asked) => ({

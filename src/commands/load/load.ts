@@ -3,6 +3,7 @@ import { combineExitCodes, EXIT, type ExitCode } from '../../core/exit-code.ts';
 import type { LoadPlan } from '../../load/plan.ts';
 import type { Command, CommandContext, Environment } from '../command-line/command.ts';
 import { announcement, announcementDocument, announcementLines } from './announcement.ts';
+import { checkDescriptors } from './descriptors.ts';
 import { extentOf, type LoadExtent } from './extent.ts';
 import { lengthNotes } from './lengths.ts';
 import { type LoadOptions, parseLoadOptions } from './options.ts';
@@ -42,6 +43,7 @@ async function run({ values, positionals, environment }: CommandContext): Promis
     environment.stdout.write(planText(options, extent, found));
     return EXIT.ok;
   }
+  checkDescriptors(options);
   if (found.length > 0) {
     screen.announce(announcementLines(options, extent, options.model));
     if (!options.isConfirmed) throw unconfirmed(found);

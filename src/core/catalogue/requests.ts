@@ -34,6 +34,7 @@ export const REQUEST_FINDINGS = [
     means:
       'The load generator was itself the limit, so the numbers are about it and not about the server.',
     mechanisms: {
+      descriptors: 'it had no descriptors left for its connections',
       core: 'a worker used all of its core',
       schedule: 'requests were sent late',
       reading: 'answers were read late',

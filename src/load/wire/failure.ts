@@ -33,7 +33,11 @@ export function socketFailure(error: Error, phase: Phase, status: number | null)
   return failure(classOf(code, phase), detail, status);
 }
 
+/** What connect(2), read(2) and write(2) say where this machine, and not the other, has no room. */
+const NO_ROOM_HERE: ReadonlySet<string> = new Set(['EMFILE', 'ENFILE', 'ENOBUFS', 'ENOMEM']);
+
 function classOf(code: string, phase: Phase): LoadErrorClass {
+  if (NO_ROOM_HERE.has(code)) return 'client';
   if (phase === 'answering') return 'cut';
   if (phase === 'waiting') return isTls(code) ? 'tls' : 'reset';
   if (code === 'ENOTFOUND' || code.startsWith('EAI_')) return 'dns';
@@ -41,7 +45,8 @@ function classOf(code: string, phase: Phase): LoadErrorClass {
   if (code === 'ECONNREFUSED') return 'refused';
   if (code === 'ETIMEDOUT') return 'timeout.connect';
   if (code === 'ECONNRESET' || code === 'EPIPE') return 'reset';
-  // EHOSTUNREACH, ENETUNREACH, ENOENT (no such socket file), EACCES, and what this machine lacks: EADDRNOTAVAIL, EMFILE.
+  // EHOSTUNREACH, ENETUNREACH, ENOENT (no such socket file), EACCES. EADDRNOTAVAIL is an address that
+  // this machine cannot connect from, or a lack of ports: which, is not said.
   return isTls(code) ? 'tls' : 'unreachable';
 }
 

@@ -130,6 +130,15 @@ describe('the exit code', () => {
     ).toBe(6);
   });
 
+  it('is 6, and not 3, when this machine had no descriptor for any request', async () => {
+    const none = resultOf(
+      many(30, (index) => failure({ class: 'client', detail: 'connect EMFILE' }, { index })),
+    );
+    const { code, out, err } = await judge({ result: none });
+    expect({ code, err }).toEqual({ code: 6, err: '' });
+    expect(out).toMatch(/^CLIENT LIMITED/);
+  });
+
   it('is 6 when nothing was answered or failed, and when a gate cannot tell', async () => {
     expect((await judge({ result: resultOf([]) })).code).toBe(6);
     const few = await judge({
