@@ -121,7 +121,12 @@ const TOUCHES: readonly {
       /\bprocess\s*(?:\?\.|\.)\s*(?:kill|_debugProcess)\b|\bprocess\s*\[|(?<![\w.$])kill\s*\(|['"`](?:kill|pkill|gdb|nsenter)['"`]|\bkill\b[^;]*(?:=\s*process\b|\bfrom\s+['"](?:node:)?process['"])/,
   },
   // As a value; a sentence may speak of it.
-  { what: 'names the opening signal', pattern: /['"`]SIGUSR1['"`]/ },
+  {
+    what: 'names the opening signal',
+    pattern: /['"`]SIGUSR1['"`]/,
+    // Has it do nothing to trace itself.
+    except: 'src/platform/own-signals.ts',
+  },
   {
     what: 'sends any command to an inspector',
     pattern: /\bsendUnchecked\b/,

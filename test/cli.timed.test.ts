@@ -78,6 +78,7 @@ describe('the built program', () => {
         "src/commands/command-line/command",
         "src/commands/command-line/environment",
         "src/commands/command-line/nearest",
+        "src/commands/command-line/own-process",
         "src/commands/command-line/parse",
         "src/commands/flight/trigger-options",
         "src/commands/flight/trigger-parse",
@@ -94,6 +95,7 @@ describe('the built program', () => {
         "src/core/semconv-server",
         "src/core/text",
         "src/main",
+        "src/platform/own-signals",
       ]
     `);
   });
@@ -104,6 +106,7 @@ describe('the built program', () => {
         "src/cli",
         "src/commands/command-line/command",
         "src/commands/command-line/environment",
+        "src/commands/command-line/own-process",
         "src/commands/load/apis",
         "src/commands/load/help",
         "src/commands/load/peer-flags",
@@ -113,6 +116,7 @@ describe('the built program', () => {
         "src/core/exit-code",
         "src/core/text",
         "src/main",
+        "src/platform/own-signals",
       ]
     `);
   });

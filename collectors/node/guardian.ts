@@ -1,4 +1,5 @@
 import { readEntry, removeEntry } from '../../src/platform/undo-journal.ts';
+import { ignoreOpeningSignal } from '../../src/platform/own-signals.ts';
 import { undoEntry } from './undo.ts';
 
 /**
@@ -14,6 +15,9 @@ const path = process.argv[2] ?? '';
 // Whoever ends trace by a signal to everything around it does not mean its cleaner.
 for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP', 'SIGQUIT'] as const)
   process.on(signal, () => {});
+
+// It can do to a process what trace can.
+ignoreOpeningSignal();
 
 // trace reads neither once it is guarded.
 for (const output of [process.stdout, process.stderr]) output.on('error', () => {});
