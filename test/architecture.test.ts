@@ -130,6 +130,7 @@ describe('the target', () => {
     "const reason = 'the application handles SIGUSR1 itself';",
     ' * never Runtime.evaluate',
     'child.kill();',
+    "process.kill(process.pid, 'SIGHUP');",
     'const skill = 1; skill(1);',
     "openSync(path, 'r')",
     "createWriteStream(path, { flags: 'a' })",

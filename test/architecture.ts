@@ -118,7 +118,8 @@ const TOUCHES: readonly {
   {
     what: 'signals a process',
     pattern:
-      /\bprocess\s*(?:\?\.|\.)\s*(?:kill|_debugProcess)\b|\bprocess\s*\[|(?<![\w.$])kill\s*\(|['"`](?:kill|pkill|gdb|nsenter)['"`]|\bkill\b[^;]*(?:=\s*process\b|\bfrom\s+['"](?:node:)?process['"])/,
+      // To itself a process may send what it likes.
+      /\bprocess\s*(?:\?\.|\.)\s*(?:kill\b(?!\(process\.pid, )|_debugProcess\b)|\bprocess\s*\[|(?<![\w.$])kill\s*\(|['"`](?:kill|pkill|gdb|nsenter)['"`]|\bkill\b[^;]*(?:=\s*process\b|\bfrom\s+['"](?:node:)?process['"])/,
   },
   // As a value; a sentence may speak of it.
   {

@@ -28,7 +28,10 @@ export function commandCode(code: number): CommandCode {
   return code as CommandCode;
 }
 
-/** What a run that a signal stopped ends with, after its partial results. SIGHUP counts as SIGTERM. */
+/**
+ * What a run that a signal stopped ends with, after its partial results. At SIGHUP the run ends as at
+ * SIGTERM, and the process by SIGHUP.
+ */
 export function exitCodeOfStop(signal: 'SIGINT' | 'SIGTERM'): ExitCode {
   return signal === 'SIGINT' ? EXIT.interrupted : EXIT.terminated;
 }

@@ -24,7 +24,7 @@ export interface LineInput {
   close(): void;
 }
 
-/** The signals that end a run; SIGHUP (terminal closed) ends it as SIGTERM does. */
+/** The signals that end a run. SIGHUP (terminal closed) ends it as SIGTERM does, and then trace itself. */
 export type StopSignal = 'SIGINT' | 'SIGTERM';
 
 /** What a verb found out, in a line. */

@@ -1,5 +1,7 @@
-import { EXIT } from '../../core/exit-code.ts';
 import { createInterface } from 'node:readline';
+import { errorCode } from '../../core/errors.ts';
+import { EXIT } from '../../core/exit-code.ts';
+import { endByHangUp } from '../../platform/own-signals.ts';
 import type { Environment, LineInput, StopSignal, TextInput, TextOutput } from './command.ts';
 
 /** The environment of this very process. */
@@ -23,9 +25,13 @@ function textInput(): TextInput {
     async text(limit) {
       let text = '';
       process.stdin.setEncoding('utf8');
-      for await (const part of process.stdin) {
-        text += String(part);
-        if (text.length >= limit) break;
+      try {
+        for await (const part of process.stdin) {
+          text += String(part);
+          if (text.length >= limit) break;
+        }
+      } catch (error) {
+        if (!isTerminalGone(error)) throw error;
       }
       return text.slice(0, limit);
     },
@@ -38,11 +44,21 @@ function linesOfStdin(): LineInput {
   const lines = reader[Symbol.asyncIterator]();
   return {
     async next() {
-      const { value, done } = await lines.next();
-      return done === true ? null : value;
+      try {
+        const { value, done } = await lines.next();
+        return done === true ? null : value;
+      } catch (error) {
+        if (isTerminalGone(error)) return null;
+        throw error;
+      }
     },
     close: () => reader.close(),
   };
+}
+
+/** A terminal that was closed: there is nothing more to read from it. */
+function isTerminalGone(error: unknown): boolean {
+  return errorCode(error) === 'EIO';
 }
 
 function textOutput(stream: NodeJS.WriteStream): TextOutput {
@@ -67,6 +83,7 @@ function textOutput(stream: NodeJS.WriteStream): TextOutput {
 function onStopSignal(stop: (signal: StopSignal) => void): () => void {
   const handlers = (['SIGINT', 'SIGTERM', 'SIGHUP'] as const).map((signal) => {
     const handler = () => {
+      if (signal === 'SIGHUP') endByHangUp();
       // Who listens to the next one is there before we let go: in between, a signal would have its default action and end trace.
       stop(signal === 'SIGINT' ? 'SIGINT' : 'SIGTERM');
       release();
