@@ -1,5 +1,5 @@
 import { execFile } from 'node:child_process';
-import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
@@ -42,6 +42,33 @@ describe('SIGUSR1', () => {
     expect(ended).toMatchObject({ signal: null });
     expect(ended.stderr).not.toMatch(/Debugger listening|ws:\/\//);
     expect(parseReport(ended)).toMatchObject({ interrupted: false });
+  });
+});
+
+describe('Ctrl-C twice', () => {
+  it('leaves the report of a run', async () => {
+    const args = ['attach', String(target.pid), '-d', '100', '--json', '--no-recording', '-v'];
+    const run = startCli(args);
+    await run.said('runtime: ');
+    run.child.kill('SIGINT');
+    run.child.kill('SIGINT');
+    const ended = await run.ended;
+    expect(ended).toMatchObject({ code: 130, signal: null });
+    expect(parseReport(ended)).toMatchObject({ interrupted: true });
+  });
+
+  it('leaves the report of a command that the first one ended', async () => {
+    const [file, report] = [join(folder, 'pid'), join(folder, 'report')];
+    const script = `echo $$ > ${file}; echo started; exec sleep 100`;
+    const options = ['--no-recording', '--json', '--report', report];
+    const run = startCli(['run', ...options, '--', 'sh', '-c', script]);
+    await run.said('started');
+    run.child.kill('SIGINT');
+    const program = `/proc/${readFileSync(file, 'utf8').trim()}/exe`;
+    await expect.poll(() => existsSync(program), { interval: 1 }).toBe(false);
+    run.child.kill('SIGINT');
+    expect(await run.ended).toMatchObject({ code: 130, signal: null });
+    expect(JSON.parse(readFileSync(report, 'utf8'))).toMatchObject({ command: 'run' });
   });
 });
 

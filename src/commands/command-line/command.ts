@@ -44,8 +44,9 @@ export interface Environment {
   /** Is told what a verb found out, for the debugging session that is open. */
   readonly onResult?: (result: CommandResult) => void;
   /**
-   * Calls `stop` at the first SIGINT, SIGTERM or SIGHUP. From then on, and after the returned function was called, the
-   * signals have their default action again: a second Ctrl-C ends trace at once.
+   * Calls `stop` at the first SIGINT, SIGTERM or SIGHUP. The second one does nothing by itself, until
+   * the returned function was called: a report that is being made is not lost to it. The third has its
+   * default action again.
    */
   onStop(stop: (signal: StopSignal) => void): () => void;
 }

@@ -81,18 +81,42 @@ function textOutput(stream: NodeJS.WriteStream): TextOutput {
 }
 
 function onStopSignal(stop: (signal: StopSignal) => void): () => void {
+  let letGo = (): void => {};
+  const release = onEachStop((signal) => {
+    if (signal === 'SIGHUP') endByHangUp();
+    // Who listens to the next one is there before we let go: in between, a signal would have its
+    // default action and end trace.
+    stop(signal === 'SIGINT' ? 'SIGINT' : 'SIGTERM');
+    letGo = takeSecond();
+    release();
+  });
+  return () => {
+    release();
+    letGo();
+  };
+}
+
+/** One for all who listen: after the second signal nothing keeps a person from ending trace. */
+let isSecondTaken = false;
+
+/** Has the second signal end nothing by itself: what the first one ended is still to be reported. */
+function takeSecond(): () => void {
+  if (isSecondTaken) return () => {};
+  isSecondTaken = true;
+  const release = onEachStop(() => release());
+  return () => {
+    release();
+    isSecondTaken = false;
+  };
+}
+
+function onEachStop(heard: (signal: 'SIGINT' | 'SIGTERM' | 'SIGHUP') => void): () => void {
   const handlers = (['SIGINT', 'SIGTERM', 'SIGHUP'] as const).map((signal) => {
-    const handler = () => {
-      if (signal === 'SIGHUP') endByHangUp();
-      // Who listens to the next one is there before we let go: in between, a signal would have its default action and end trace.
-      stop(signal === 'SIGINT' ? 'SIGINT' : 'SIGTERM');
-      release();
-    };
+    const handler = (): void => heard(signal);
     process.on(signal, handler);
     return { signal, handler };
   });
-  const release = () => {
+  return () => {
     for (const { signal, handler } of handlers) process.removeListener(signal, handler);
   };
-  return release;
 }

@@ -51,17 +51,23 @@ async function run({ values, positionals, environment }: CommandContext): Promis
   const { completePlan } = await import('./server.ts');
   const plan = await completePlan(draft, options);
   if (found.length === 0) screen.announce([announcement(options, plan.body.model)]);
-  const loaded = await send(plan, { options, environment, screen });
-  // What was said before is part of a later turn's prompt.
-  const notes = options.prompts.turns === 1 ? lengthNotes(extent, loaded.result.total) : [];
-  for (const note of notes) screen.note(note);
-  const code = await judgement.conclude(loaded, {
-    surface: screen.surface(environment.stdout),
-    problems: screen.problems,
-  });
-  if (options.repro === null) return code;
-  const { writeRepro } = await import('./repro.ts');
-  return combineExitCodes([code, await writeRepro(options.repro, loaded, environment)]);
+  // Until the report is out, signals end what is sent, and not trace.
+  const letGo = environment.onStop(() => {});
+  try {
+    const loaded = await send(plan, { options, environment, screen });
+    // What was said before is part of a later turn's prompt.
+    const notes = options.prompts.turns === 1 ? lengthNotes(extent, loaded.result.total) : [];
+    for (const note of notes) screen.note(note);
+    const code = await judgement.conclude(loaded, {
+      surface: screen.surface(environment.stdout),
+      problems: screen.problems,
+    });
+    if (options.repro === null) return code;
+    const { writeRepro } = await import('./repro.ts');
+    return combineExitCodes([code, await writeRepro(options.repro, loaded, environment)]);
+  } finally {
+    letGo();
+  }
 }
 
 /** Runs the plan. One that it gave up itself was stopped by nobody. */

@@ -33,14 +33,22 @@ async function run(context: CommandContext): Promise<ExitCode> {
   sleepWithoutCompacting();
   const command = await startCommand(options.command, environment);
   const release = passOnSignals(command.child);
-  // Once it has ended, nobody but us is meant by a signal.
-  void command.ended.then(release);
-  const screen = new AttachScreen(options.watch, { ...environment, stdout: report });
-  const outcome = await watchCommand(command, { options, environment, screen });
-  // After --duration the command goes on, and so do we: somebody waits for its exit code, and signals go through us.
-  const end = await command.ended;
-  sayWhatIsLeft(command, end, screen);
-  return decide(outcome, end, options.failOn);
+  // Once it has ended, nobody but us is meant by a signal; the report is still to be made then.
+  const reporting = command.ended.then(() => {
+    const letGo = environment.onStop(() => {});
+    release();
+    return letGo;
+  });
+  try {
+    const screen = new AttachScreen(options.watch, { ...environment, stdout: report });
+    const outcome = await watchCommand(command, { options, environment, screen });
+    // After --duration the command goes on, and so do we: somebody waits for its exit code, and signals go through us.
+    const end = await command.ended;
+    sayWhatIsLeft(command, end, screen);
+    return decide(outcome, end, options.failOn);
+  } finally {
+    (await reporting)();
+  }
 }
 
 function openReport(options: RunOptions, environment: Environment): TextOutput {

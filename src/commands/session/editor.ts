@@ -89,10 +89,8 @@ const PLAIN = /^ *[\w./+:@,-]+(?: +[\w./+:@,=-]+)* *$/;
 async function runEditor(file: string, environment: Environment): Promise<void> {
   const { env, cwd } = environment;
   const editor = [env['VISUAL'], env['EDITOR']].find((one) => (one ?? '').trim() !== '') ?? 'vi';
-  let release = (): void => {};
-  const ignore = (): void => {
-    release = environment.onStop(ignore);
-  };
+  const releases: (() => void)[] = [];
+  const ignore = (): void => void releases.push(environment.onStop(ignore));
   ignore();
   try {
     const ended = await new Promise<string | null>((done) => {
@@ -116,7 +114,7 @@ async function runEditor(file: string, environment: Environment): Promise<void> 
       remedy: 'Nothing was done. Set VISUAL or EDITOR, or say it on the command line.',
     });
   } finally {
-    release();
+    for (const release of releases) release();
   }
 }
 

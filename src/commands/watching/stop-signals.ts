@@ -1,8 +1,9 @@
 import type { Environment, StopSignal } from '../command-line/command.ts';
 
 /**
- * The first SIGINT, SIGTERM or SIGHUP of a run, from before it begins until its report is out: one that comes while nobody listens is kept
- * for who listens next. A second one ends trace at once, since `onStop` lets go at the first.
+ * The first SIGINT, SIGTERM or SIGHUP of a run, from before it begins until its report is out: one
+ * that comes while nobody listens is kept for who listens next. The second one ends nothing, the third
+ * ends trace at once.
  */
 export class StopSignals {
   received: StopSignal | null = null;
