@@ -36,6 +36,14 @@ function decideColor({ env, isTTY }: SurfaceFacts): boolean {
   if (force !== undefined) return force !== '0' && force !== 'false';
   // https://no-color.org: present and not empty.
   if ((env['NO_COLOR'] ?? '') !== '') return false;
+  return isRewritable({ isTTY }, env);
+}
+
+/** Whether a line that is shown can be replaced by the next one: on a terminal that obeys escapes. */
+export function isRewritable(
+  { isTTY }: Pick<SurfaceFacts, 'isTTY'>,
+  env: SurfaceFacts['env'],
+): boolean {
   return isTTY && env['TERM'] !== 'dumb';
 }
 

@@ -96,7 +96,7 @@ export class AttachScreen extends RunScreen<AttachOptions> implements Sink {
     this.#state = { ...this.#state, elapsed };
     if (!this.options.progress) return;
     const { stderr } = this.environment;
-    if (!stderr.isTTY) {
+    if (!this.rewrites) {
       // Left on for days it says something when something happens.
       if (this.options.trigger !== null) return;
       const { duration } = this.#state;

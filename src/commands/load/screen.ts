@@ -78,13 +78,9 @@ export class LoadScreen extends RunScreen<LoadOptions> implements LoadRunScreen 
   #show(now: Seconds): void {
     if (!this.options.progress || this.#startedAt === null) return;
     const { stderr } = this.environment;
-    const every = stderr.isTTY ? PROGRESS_EVERY : PLAIN_PROGRESS_EVERY;
-    if (
-      now - (this.#shownAt ?? (stderr.isTTY ? Number.NEGATIVE_INFINITY : this.#startedAt)) <
-      every
-    ) {
-      return;
-    }
+    const every = this.rewrites ? PROGRESS_EVERY : PLAIN_PROGRESS_EVERY;
+    const first = this.rewrites ? Number.NEGATIVE_INFINITY : this.#startedAt;
+    if (now - (this.#shownAt ?? first) < every) return;
     this.#shownAt = now;
     this.showProgress(this.#line(now, this.#startedAt, stderr));
   }

@@ -1,6 +1,6 @@
 import { printable } from '../../core/text.ts';
 import type { Seconds } from '../../core/types.ts';
-import { decideSurface, type Surface } from '../../report/style.ts';
+import { decideSurface, isRewritable, type Surface } from '../../report/style.ts';
 import type { Environment, TextOutput } from '../command-line/command.ts';
 import type { SinkScreen } from './run-sinks.ts';
 
@@ -65,9 +65,14 @@ export abstract class RunScreen<Options extends ScreenOptions> implements SinkSc
 
   /** The status as it is now: on a terminal in the place of the one before. */
   protected showProgress(line: string): void {
-    const { stderr } = this.environment;
-    this.#isLineOpen = stderr.isTTY;
-    stderr.write(stderr.isTTY ? `${CLEAR_LINE}${line}` : `${line}\n`);
+    this.#isLineOpen = this.rewrites;
+    this.environment.stderr.write(this.rewrites ? `${CLEAR_LINE}${line}` : `${line}\n`);
+  }
+
+  /** Whether the status is one line that is rewritten, and not a line now and then. */
+  protected get rewrites(): boolean {
+    const { stderr, env } = this.environment;
+    return isRewritable(stderr, env);
   }
 
   /** As it is, whether or not a status line is there. */

@@ -61,6 +61,17 @@ describe('the status line', () => {
     expect(lines.map((line) => /^\d+ s/.exec(line)?.[0])).toEqual(['10 s', '20 s', '30 s']);
   });
 
+  it('is such lines on a terminal that knows no escapes, too: TERM=dumb', () => {
+    const environment = { ...terminal(), env: { TERM: 'dumb' } };
+    const screen = new LoadScreen(options({ duration: '1m' }), environment);
+    feed(screen, 31);
+    screen.endProgress();
+    // oxlint-disable-next-line no-control-regex -- what a dumb terminal would show as it is
+    expect(environment.err()).not.toMatch(/[\u001b\r]/);
+    const lines = environment.err().trimEnd().split('\n');
+    expect(lines.map((line) => /^\d+ s/.exec(line)?.[0])).toEqual(['10 s', '20 s', '30 s']);
+  });
+
   it('is not there when it is not wanted', () => {
     for (const flag of ['quiet', 'no-progress']) {
       const environment = terminal();

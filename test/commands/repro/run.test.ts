@@ -101,6 +101,22 @@ describe('trace repro', () => {
     LIMIT_MS,
   );
 
+  it.each([
+    ['xterm', true],
+    ['dumb', false],
+  ])(
+    'on a terminal of kind %s shows how far it is: %s',
+    async (TERM, isShown) => {
+      await trace('new', '--call', './planted.mjs#takeAtOnce', '-o', TERM, '--attempts', '2');
+      const environment = fakeEnvironment({ cwd, env: { HOME: cwd, TERM }, typed: [] });
+      const args = ['repro', 'run', TERM, '--runs', '1', '--no-control', '--no-recording'];
+      expect(await main(args, environment)).toBe(0);
+      // oxlint-disable-next-line no-control-regex -- what a dumb terminal would show as it is
+      expect(/[\u001b\r]/.test(environment.out() + environment.err())).toBe(isShown);
+    },
+    LIMIT_MS,
+  );
+
   it(
     'of which no trial could run is invalid, and leaves a reason',
     async () => {

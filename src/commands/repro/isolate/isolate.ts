@@ -20,7 +20,7 @@ import { type ArmTrials, runRounds } from '../../../../repro/run/rounds.ts';
 import { runTrial, type TrialEnvironment } from '../../../../repro/trials/run-trial.ts';
 import type { Setting } from '../../../../repro/isolate/setting.ts';
 import { renderIsolation, renderIsolationPlan } from '../../../report/isolation.ts';
-import { decideSurface, type Surface } from '../../../report/style.ts';
+import { decideSurface, isRewritable, type Surface } from '../../../report/style.ts';
 import { chooseFormat } from '../../attach/options.ts';
 import type { Command, CommandContext, Environment } from '../../command-line/command.ts';
 import { StopSignals } from '../../watching/stop-signals.ts';
@@ -187,7 +187,8 @@ async function compareRates(
   { surface, format }: Tell,
 ): Promise<ExitCode> {
   const { folder, options, abort, context } = session;
-  const { stdout, stderr, onResult } = context.environment;
+  const { stdout, stderr, env, onResult } = context.environment;
+  const showsProgress = context.values['quiet'] !== true && isRewritable(stderr, env);
   let count = 0;
   const all = settings.length * options.runs;
   const done = await runRounds({
@@ -198,12 +199,11 @@ async function compareRates(
     abort,
     onTrial: () => {
       count += 1;
-      if (context.values['quiet'] !== true && stderr.isTTY)
-        stderr.write(`\r${count} / ${all} trials `);
+      if (showsProgress) stderr.write(`\r${count} / ${all} trials `);
       return false;
     },
   });
-  if (stderr.isTTY && count > 0 && context.values['quiet'] !== true) stderr.write('\r\u001b[K');
+  if (showsProgress && count > 0) stderr.write('\r\u001b[K');
   const rows = await withFewestFlags(done, session);
   const said = conclusions(rows);
   const document = {

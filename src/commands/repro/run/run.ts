@@ -9,6 +9,7 @@ import type { ReproParameters } from '../../../../repro/parameters/parameters.ts
 import { readParameters } from '../../../../repro/parameters/read.ts';
 import { runRounds } from '../../../../repro/run/rounds.ts';
 import { verdictOf } from '../../../../repro/run/tally.ts';
+import { isRewritable } from '../../../report/style.ts';
 import { verdictDocument, type TrialLine } from '../../../report/verdict-json.ts';
 import { boundText, leftText, verdictText } from '../../../report/verdict-text.ts';
 import type { Command, CommandContext, Environment } from '../../command-line/command.ts';
@@ -63,6 +64,7 @@ async function tryAndJudge(trying: Trying): Promise<ExitCode> {
   let stoppedEarly = false;
   const { runs, format } = options;
   const planned = runs * (arms.control === null ? 1 : 2);
+  const showsProgress = options.progress && isRewritable(environment.stderr, environment.env);
   const done = await runRounds({
     folder,
     arms: arms.control === null ? [arms.subject] : [arms.subject, arms.control],
@@ -73,7 +75,7 @@ async function tryAndJudge(trying: Trying): Promise<ExitCode> {
       const { outputTail: _, ...line } = trial;
       trials.push({ arm: arm.label, ...line });
       record?.trial(arm, trial);
-      if (options.progress && environment.stderr.isTTY)
+      if (showsProgress)
         environment.stderr.write(
           `\r${trials.length} of ${planned} trials: ${arm.label}: ${trial.outcome}  \x1b[K`,
         );
@@ -82,7 +84,7 @@ async function tryAndJudge(trying: Trying): Promise<ExitCode> {
       return stoppedEarly;
     },
   });
-  if (options.progress && environment.stderr.isTTY) environment.stderr.write('\r\x1b[K');
+  if (showsProgress) environment.stderr.write('\r\x1b[K');
   const verdict = verdictOf({
     subject: { label: arms.subject.label, trials: done[0]?.trials ?? [] },
     control:
