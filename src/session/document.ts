@@ -37,9 +37,9 @@ export interface Layout {
 const HEADING = /^(#{1,6})[ \t]+(.*?)[ \t]*#*[ \t]*$/;
 
 export class SessionDocument {
-  readonly #lines: string[];
+  #lines: string[];
   /** What ends each line. */
-  readonly #ends: string[];
+  #ends: string[];
   readonly #newline: string;
   /** Sections in the order of a new file: where one that is missing goes. */
   readonly #order: readonly string[];
@@ -287,11 +287,21 @@ export class SessionDocument {
       if (this.#lines.at(-1) === '') at--;
       else this.#ends.push(this.#newline);
     }
-    this.#lines.splice(at, remove, ...lines);
-    this.#ends.splice(at, remove, ...lines.map(() => this.#newline));
+    this.#lines = spliced(this.#lines, at, { remove, added: lines });
+    const ends = lines.map(() => this.#newline);
+    this.#ends = spliced(this.#ends, at, { remove, added: ends });
     // One end fewer than lines: the file does not end in the middle of a line.
     if (this.#ends.length >= this.#lines.length) this.#lines.push('');
   }
+}
+
+/** As `splice` would leave it, which takes no more items than a function takes arguments. */
+function spliced(
+  items: readonly string[],
+  at: number,
+  { remove, added }: { readonly remove: number; readonly added: readonly string[] },
+): string[] {
+  return [...items.slice(0, at), ...added, ...items.slice(at + remove)];
 }
 
 /** `current_focus` as a heading. */

@@ -18,6 +18,7 @@ import { errorCode, TraceError } from '../core/errors.ts';
 import { EXIT } from '../core/exit-code.ts';
 import { printable } from '../core/text.ts';
 import type { Session } from '../core/session.ts';
+import { damaged, damageOf } from './damage.ts';
 import type { SessionDocument } from './document.ts';
 import { withLock } from './file-lock.ts';
 import { readSession, sessionOf } from './session.ts';
@@ -95,8 +96,9 @@ export class SessionStore {
     );
   }
 
+  /** Throws a TraceError where the file is damaged. */
   read(file: SessionFile): Session {
-    return readSession(file.slug, readText(file.path));
+    return readSession(file.slug, readWhole(file.path));
   }
 
   /** Makes a new session's file under the first free slug of `title`. */
@@ -133,7 +135,7 @@ export class SessionStore {
     return withLock(lock, () => {
       for (;;) {
         const before = stampOf(file.path);
-        const text = readText(file.path);
+        const text = readWhole(file.path);
         const document = openDocument(text);
         const result = edit(document, sessionOf(file.slug, document));
         if (document.toString() === text) return result;
@@ -206,8 +208,14 @@ export class SessionStore {
 /** The files of the sessions that are neither resolved nor abandoned. */
 export function openFiles(store: SessionStore): readonly SessionFile[] {
   return store.files().filter((file) => {
-    const { status } = store.read(file);
-    return status !== 'resolved' && status !== 'abandoned';
+    try {
+      const { status } = store.read(file);
+      return status !== 'resolved' && status !== 'abandoned';
+    } catch (error) {
+      // A damaged one may be the one that is meant: whoever reads it says so.
+      if (error instanceof TraceError) return true;
+      throw error;
+    }
   });
 }
 
@@ -235,12 +243,22 @@ function isOwnFile(path: string, folder: string): boolean {
   }
 }
 
+/** The text of a session. Throws a TraceError where it is none any more. */
+function readWhole(path: string): string {
+  const bytes = readBytes(path);
+  const damage = damageOf(bytes);
+  if (damage !== null) throw damaged(path, damage);
+  return bytes.toString('utf8');
+}
+
 /** The text, or so many bytes of its beginning. */
 function readText(path: string, begin?: number): string {
+  return readBytes(path, begin).toString('utf8');
+}
+
+function readBytes(path: string, begin?: number): Buffer {
   try {
-    const content =
-      begin === undefined ? readOutsideSync(path, SIZE_LIMIT) : readBeginSync(path, begin);
-    return content.toString('utf8');
+    return begin === undefined ? readOutsideSync(path, SIZE_LIMIT) : readBeginSync(path, begin);
   } catch (error) {
     if (!(error instanceof UnreadFile)) throw error;
     throw new TraceError('ERR_SESSION_READ', `cannot read ${printable(path)}: ${error.code}`, {

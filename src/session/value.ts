@@ -97,9 +97,10 @@ function trimBlank(lines: readonly string[]): readonly string[] {
 }
 
 function dedent(lines: readonly string[]): readonly string[] {
-  const widths = lines
+  // Not by arguments of a function: a log of many lines has more than that takes.
+  const width = lines
     .filter((line) => line.trim() !== '')
-    .map((line) => /^[ \t]*/.exec(line)?.[0].length ?? 0);
-  const width = Math.min(...widths);
+    .map((line) => /^[ \t]*/.exec(line)?.[0].length ?? 0)
+    .reduce((least, one) => Math.min(least, one), Number.POSITIVE_INFINITY);
   return lines.map((line) => line.slice(Math.min(width, /^[ \t]*/.exec(line)?.[0].length ?? 0)));
 }

@@ -15,7 +15,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { pathToFileURL } from 'node:url';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { newSession } from '../../src/session/new-session.ts';
-import { sessionFolder, SessionStore, type SessionFile } from '../../src/session/store.ts';
+import { openFiles, sessionFolder, SessionStore, type SessionFile } from '../../src/session/store.ts';
 
 const NOW = new Date('2026-11-23T10:00:00Z');
 /** Compiled: a child of its own starts from JavaScript. */
@@ -123,6 +123,31 @@ describe('a session', () => {
     );
     expect(readdirSync(outside)).toEqual(['secret.md']);
     rmSync(outside, { recursive: true });
+  });
+
+  it.each([
+    ['was emptied', Buffer.alloc(0), /is no session: it is empty/],
+    ['has bytes of something else', Buffer.from('---\n\u0000'), /it is not text in UTF-8/],
+    ['is in another encoding', Buffer.from('---\nstatus: caf\xe9\n---\n', 'latin1'), /UTF-8/],
+    ['was cut off', Buffer.from('---\nstatus: fixing\ntrig'), /its frontmatter has no end/],
+  ])('that %s is refused, and left as it is', async (_, bytes, why) => {
+    const file = begin();
+    writeFileSync(file.path, bytes);
+    const refusal = { code: 'ERR_SESSION_DAMAGED', exitCode: 3 };
+    expect(() => store.read(file)).toThrow(expect.objectContaining(refusal));
+    expect(() => store.read(file)).toThrow(why);
+    const note = store.update(file, (document) => document.append('evidence', { found: 'x' }));
+    await expect(note).rejects.toMatchObject(refusal);
+    expect(readFileSync(file.path)).toEqual(bytes);
+    // Who works in the only session that is there is told so.
+    expect(openFiles(store)).toEqual([file]);
+  });
+
+  it('may hold a log of more lines than a function takes arguments', async () => {
+    const file = begin();
+    const logs = Array.from({ length: 200_000 }, (_, i) => `${i}`).join('\n');
+    await store.update(file, (document) => document.setField('symptoms', 'logs', logs));
+    expect(store.read(file).symptoms['logs']).toBe(logs);
   });
 
   it('of the same title gets the next name', () => {

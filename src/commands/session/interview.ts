@@ -2,7 +2,7 @@ import type { ExitCode } from '../../core/exit-code.ts';
 import type { Fields } from '../../core/session.ts';
 import { printable } from '../../core/text.ts';
 import type { CommandContext, LineInput } from '../command-line/command.ts';
-import { storeOf } from './opening.ts';
+import { readOrSay, storeOf } from './opening.ts';
 import { ofWords, type Source, sourceOf } from './source.ts';
 import { sessionContinueCommand } from './status.ts';
 
@@ -75,7 +75,10 @@ export async function chooseAtTerminal(
   const store = storeOf(context);
   const open = store
     .files()
-    .map((file) => ({ file, session: store.read(file) }))
+    .flatMap((file) => {
+      const row = readOrSay(store, file, context);
+      return row === null ? [] : [{ file, session: row.session }];
+    })
     .filter(({ session }) => session.status !== 'resolved' && session.status !== 'abandoned')
     .slice(0, OFFERED);
   for (const [i, { file, session }] of open.entries())

@@ -3,7 +3,7 @@ import { renderSessionJson, sessionDocument } from '../../report/session/documen
 import { renderSessionList } from '../../report/session/text.ts';
 import type { Command, CommandContext, Usage } from '../command-line/command.ts';
 import { toolVersion } from '../version.ts';
-import { SESSION_OPTIONS, storeOf, surfaceOf } from './opening.ts';
+import { readOrSay, SESSION_OPTIONS, storeOf, surfaceOf } from './opening.ts';
 
 const help = `trace session list - the sessions that are open
 
@@ -53,7 +53,7 @@ async function run(context: CommandContext): Promise<ExitCode> {
   const store = storeOf(context);
   const rows = store
     .files({ resolved: all })
-    .map((file) => ({ session: store.read(file), path: file.path, isResolved: file.isResolved }))
+    .flatMap((file) => readOrSay(store, file, context) ?? [])
     .filter(
       ({ session }) => all || (session.status !== 'resolved' && session.status !== 'abandoned'),
     );

@@ -89,6 +89,21 @@ export function openSession(
   return { store, file };
 }
 
+/** A session's file as it is read; null where it is damaged, which is said and keeps nobody from the others. */
+export function readOrSay(
+  store: SessionStore,
+  file: SessionFile,
+  { environment }: CommandContext,
+): SessionRow | null {
+  try {
+    return { session: store.read(file), path: file.path, isResolved: file.isResolved };
+  } catch (error) {
+    if (!(error instanceof TraceError)) throw error;
+    environment.stderr.write(`trace: ${error.message}\n`);
+    return null;
+  }
+}
+
 /** Whether somebody is there to answer, and wants to be asked. */
 export function isAtTerminal({ environment, values }: CommandContext): boolean {
   const isQuiet = values['quiet'] === true || values['json'] === true;

@@ -147,6 +147,22 @@ describe('which session', () => {
     expect((await session('list')).out).toContain('No active');
   });
 
+  it('that is damaged is named in one sentence, and keeps nobody from the others', async () => {
+    await session('start', 'one');
+    writeFileSync(file('one'), '---\nstatus: fixing\n');
+    const one = `${file('one')} is no session: its frontmatter has no end`;
+    for (const verb of [['status'], ['continue', 'one'], ['note', 'x'], ['attempt', 'y']]) {
+      const { code, out, err } = await session(...verb);
+      expect({ code, out }, verb.join(' ')).toEqual({ code: 3, out: '' });
+      expect(err).toMatch(/^trace: .* is no session: its frontmatter has no end\n {7}Mend it/);
+    }
+    await session('start', 'two');
+    const { code, out, err } = await session('list');
+    expect({ code, err }).toEqual({ code: 0, err: `trace: ${one}\n` });
+    expect(out).toMatch(/^ {2}1 {2}two/m);
+    expect((await session('note', 'x', '--session', 'two')).code).toBe(0);
+  });
+
   it('is listed with what is done in it', async () => {
     expect((await session('list')).out).toContain('No active debug sessions');
     await session('start', 'resolved things', '--actual', 'x');
