@@ -130,6 +130,16 @@ describe('flags', () => {
   });
 });
 
+describe('SECURITY.md', () => {
+  it('names tests that there are', () => {
+    const named = [...page('SECURITY.md').text.matchAll(/`(test\/[^`\s]+)`/g)].map(
+      ([, path = '']) => path,
+    );
+    expect(named.length).toBeGreaterThan(10);
+    expect(named.filter((path) => !existsSync(join(ROOT, path)))).toEqual([]);
+  });
+});
+
 describe('docs/dependencies.md', () => {
   it('names every package of package.json and no other', () => {
     const manifest = JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8')) as {
