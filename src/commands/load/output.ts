@@ -1,8 +1,9 @@
-import { constants } from 'node:fs';
-import { access, stat, writeFile } from 'node:fs/promises';
+import { closeSync, constants, writeFileSync } from 'node:fs';
+import { access, stat } from 'node:fs/promises';
 import { dirname, resolve } from 'node:path';
 import { errorCode, usageError } from '../../core/errors.ts';
 import { printable } from '../../core/text.ts';
+import { openOutputSync } from '../../platform/output-file.ts';
 import type { LoadReport } from '../../report/load-report.ts';
 import type { Surface } from '../../report/style.ts';
 import type { ResultOptions } from './options.ts';
@@ -72,7 +73,13 @@ export async function writeFiles(
   const problems: string[] = [];
   for (const { format, path } of filesOf(options, cwd)) {
     try {
-      await writeFile(path, await renderLoad(report, format, plain));
+      const content = await renderLoad(report, format, plain);
+      const file = openOutputSync(path);
+      try {
+        writeFileSync(file, content);
+      } finally {
+        closeSync(file);
+      }
     } catch (error) {
       const why = error instanceof Error ? error.message : String(error);
       problems.push(`${printable(path)} could not be written: ${printable(why)}`);

@@ -1,10 +1,10 @@
-import { createWriteStream, type WriteStream } from 'node:fs';
-import { open } from 'node:fs/promises';
+import { createWriteStream, openSync, type WriteStream } from 'node:fs';
 import { TraceError } from '../../core/errors.ts';
 import { EXIT } from '../../core/exit-code.ts';
 import type { RequestRecord } from '../../core/load-types.ts';
 import { printable } from '../../core/text.ts';
 import type { Bytes, Seconds } from '../../core/types.ts';
+import { openOutputSync } from '../../platform/output-file.ts';
 import { requestLine, type RequestLineContext } from '../../report/request-line.ts';
 
 /** `--request-log`: each request of a run as one line of JSON, as it ends. */
@@ -33,8 +33,10 @@ export class RequestLog {
     options: { readonly context: RequestLineContext; readonly problem: (text: string) => void },
   ): Promise<RequestLog> {
     try {
-      const handle = await open(file.path, file.overwrite ? 'w' : 'wx', FILE_MODE);
-      return new RequestLog(createWriteStream(file.path, { fd: handle }), options);
+      const fd = file.overwrite
+        ? openOutputSync(file.path, FILE_MODE)
+        : openSync(file.path, 'wx', FILE_MODE);
+      return new RequestLog(createWriteStream(file.path, { fd }), options);
     } catch (cause) {
       const exists = cause instanceof Error && 'code' in cause && cause.code === 'EEXIST';
       const why = exists ? 'it is there already' : String((cause as Error).message);

@@ -1,8 +1,9 @@
-import { writeFile } from 'node:fs/promises';
+import { closeSync, writeFileSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { errorCode, TraceError } from '../../core/errors.ts';
 import { EXIT } from '../../core/exit-code.ts';
 import { printable } from '../../core/text.ts';
+import { openOutputSync } from '../../platform/output-file.ts';
 import { renderCollapsed } from '../../report/profile/collapsed.ts';
 import { renderProfileJson } from '../../report/profile/json.ts';
 import type { ProfileReport } from '../../report/profile/report.ts';
@@ -27,7 +28,12 @@ export async function writeProfile(
   const plain: Surface = { ...surface, color: false };
   const content = await render(report, options.format, plain);
   try {
-    await writeFile(resolve(cwd, options.output), content, { mode: 0o600 });
+    const file = openOutputSync(resolve(cwd, options.output), 0o600);
+    try {
+      writeFileSync(file, content);
+    } finally {
+      closeSync(file);
+    }
   } catch (error) {
     // The profile is not lost by it.
     stdout.write(renderProfile(report, surface));

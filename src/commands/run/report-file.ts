@@ -1,6 +1,7 @@
-import { openSync, statSync, writeSync, type Stats } from 'node:fs';
+import { statSync, writeSync, type Stats } from 'node:fs';
 import { usageError } from '../../core/errors.ts';
 import { printable } from '../../core/text.ts';
+import { openOutputSync } from '../../platform/output-file.ts';
 import type { TextOutput } from '../command-line/command.ts';
 
 /** The file of `--report`, opened before anything is started: a name that cannot be written is said then. */
@@ -39,7 +40,7 @@ function look(path: string): Stats | null {
 
 function openOrSay(path: string): number {
   try {
-    return openSync(path, 'w');
+    return openOutputSync(path);
   } catch (error) {
     throw usageError(`cannot write ${printable(path, 200)}: ${reasonOf(error)}`);
   }
