@@ -1,5 +1,5 @@
 import { constants } from 'node:fs';
-import { access, type FileHandle, mkdir, open, readdir } from 'node:fs/promises';
+import { access, type FileHandle, mkdir, open, readdir, readlink } from 'node:fs/promises';
 import { basename, dirname, join, resolve } from 'node:path';
 import { errorCode } from '../core/errors.ts';
 import { couldWrite, type Owner } from '../platform/ownership.ts';
@@ -16,7 +16,10 @@ const FOLDER = constants.O_RDONLY | constants.O_DIRECTORY;
  * O_PATH, which Node does not name: enough to make things in a folder, also in one that may not be
  * listed.
  */
-const PLACE = 0o10000000 | constants.O_DIRECTORY;
+const LOOKING = 0o10000000;
+const PLACE = LOOKING | constants.O_DIRECTORY;
+/** As many as the kernel follows in one path. */
+const LINKS_LIMIT = 40;
 /**
  * The folder of recordings in a working folder. Nobody chooses this name, and no program of root's
  * goes by it.
@@ -90,19 +93,66 @@ export async function openMade(path: string, { dev, ino }: MadeFolder): Promise<
 export async function openFolder(path: string, owner: Owner | null): Promise<OpenFolder> {
   const whole = resolve(path);
   try {
-    return new OpenFolder(whole, await open(whole, PLACE));
+    return await enterFolder(whole, owner);
   } catch (error) {
     if (errorCode(error) !== 'ENOENT' || dirname(whole) === whole) throw error;
   }
   const parent = await openFolder(dirname(whole), owner);
   try {
-    const name = basename(whole);
-    const made = await makeFolderIn(parent, name, owner);
+    const made = await makeFolderIn(parent, basename(whole), owner);
     // Somebody else made it meanwhile: another trace, or whoever wants us to take theirs for ours.
-    return made ?? new OpenFolder(whole, await open(`${parent.opened}/${name}`, PLACE));
+    return made ?? (await enterFolder(whole, owner));
   } finally {
     await parent.close();
   }
+}
+
+/**
+ * The folder at `path`, which is there. With an owner no link is followed that they could have put
+ * in the way, so that nothing is made or removed elsewhere for them. Throws the errno error.
+ */
+export async function enterFolder(path: string, owner: Owner | null): Promise<OpenFolder> {
+  const whole = resolve(path);
+  return new OpenFolder(whole, await (owner === null ? open(whole, PLACE) : walk(whole, owner)));
+}
+
+async function walk(path: string, owner: Owner): Promise<FileHandle> {
+  const names = namesOf(path);
+  let place = await open('/', PLACE);
+  try {
+    for (let links = 0; names.length > 0;) {
+      const at = `/proc/self/fd/${place.fd}/${names.shift() ?? ''}`;
+      const next = await open(at, LOOKING | constants.O_NOFOLLOW);
+      const found = await next.stat();
+      if (found.isDirectory()) {
+        await place.close();
+        place = next;
+        continue;
+      }
+      await next.close();
+      if (!found.isSymbolicLink()) throw failure('ENOTDIR', `${path}: not a folder`);
+      const isTheirs = found.uid !== 0 || couldWrite(await place.stat(), owner);
+      if (isTheirs || ++links > LINKS_LIMIT)
+        throw failure('ELOOP', `${path}: a symbolic link of uid ${found.uid} is not followed`);
+      const target = await readlink(at);
+      names.unshift(...namesOf(target));
+      if (!target.startsWith('/')) continue;
+      await place.close();
+      place = await open('/', PLACE);
+    }
+    return place;
+  } catch (error) {
+    await place.close();
+    throw error;
+  }
+}
+
+function namesOf(path: string): string[] {
+  return path.split('/').filter((name) => name !== '');
+}
+
+function failure(code: string, message: string): Error {
+  return Object.assign(new Error(message), { code });
 }
 
 /**

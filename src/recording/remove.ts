@@ -4,6 +4,8 @@ import { basename, dirname, join, resolve } from 'node:path';
 import { errorCode, TraceError } from '../core/errors.ts';
 import { EXIT } from '../core/exit-code.ts';
 import { printable } from '../core/text.ts';
+import type { Owner } from '../platform/ownership.ts';
+import { enterFolder } from './folder.ts';
 
 /**
  * Recordings go by the folder that was opened, not by its name: what is looked at is what is
@@ -18,15 +20,15 @@ const FOLDER = constants.O_RDONLY | constants.O_DIRECTORY;
  * Empties the folder of a recording, for `--force`. A folder that holds anything else is refused as a whole: a mistyped path must
  * not cost somebody their files. One that is not there is fine.
  */
-export async function removeRecording(path: string): Promise<void> {
-  const handle = await openRecorded(path, path).catch((error: unknown) => {
-    if (error instanceof TraceError && errorCode(error.cause) === 'ENOENT') return null;
-    throw error;
-  });
+export async function removeRecording(path: string, owner: Owner | null = null): Promise<void> {
   try {
-    if (handle !== null) await empty(handle, path);
-  } finally {
-    await handle?.close();
+    await inFolderOf(path, owner, async (at) => {
+      const handle = await openRecorded(at, path);
+      await empty(handle, path).finally(() => handle.close());
+    });
+  } catch (error) {
+    if (error instanceof TraceError && errorCode(error.cause) === 'ENOENT') return;
+    throw error;
   }
 }
 
@@ -34,24 +36,28 @@ export async function removeRecording(path: string): Promise<void> {
  * Deletes a recording, folder and all. Refused as a whole when it holds anything else, or is a
  * link.
  */
-export async function deleteRecording(path: string): Promise<void> {
-  const whole = resolve(path);
-  const parent = await open(dirname(whole), FOLDER).catch((error: unknown) => {
-    throw notARecording(path, 'lies in a folder that cannot be opened', error);
-  });
-  try {
-    const at = `/proc/self/fd/${parent.fd}/${basename(whole)}`;
+export async function deleteRecording(path: string, owner: Owner | null = null): Promise<void> {
+  await inFolderOf(path, owner, async (at) => {
     const handle = await openRecorded(at, path);
-    try {
-      await empty(handle, path);
-    } finally {
-      await handle.close();
-    }
+    await empty(handle, path).finally(() => handle.close());
     // Fails on anything but an empty folder, also on a link.
     await rmdir(at);
-  } finally {
-    await parent.close();
-  }
+  });
+}
+
+/**
+ * Does `work` with the path by the open folder that it lies in, which is the same one to the end.
+ */
+async function inFolderOf(
+  path: string,
+  owner: Owner | null,
+  work: (at: string) => Promise<void>,
+): Promise<void> {
+  const whole = resolve(path);
+  const parent = await enterFolder(dirname(whole), owner).catch((error: unknown) => {
+    throw notARecording(path, 'lies in a folder that cannot be opened', error);
+  });
+  await work(`${parent.opened}/${basename(whole)}`).finally(() => parent.close());
 }
 
 async function openRecorded(at: string, path: string): Promise<FileHandle> {

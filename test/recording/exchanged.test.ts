@@ -1,5 +1,6 @@
 import {
   chown,
+  lchown,
   lstat,
   mkdir,
   mkdtemp,
@@ -187,6 +188,38 @@ describe.runIf(isRoot)('under sudo', () => {
         expect({ path, uid: await ownerOf(path) }).toEqual({ path, uid: 0 });
     }
     expect(await ownerOf(join(victim, 'b'))).toBe(0);
+  });
+
+  it('no link is followed on the way that the caller could have put there', async () => {
+    const home = join(root, 'home');
+    await mkdir(home);
+    await symlink(victim, join(home, 'theirs'));
+    await lchown(join(home, 'theirs'), 12345, 12345);
+    // One of root's, which they could have moved there.
+    await symlink(victim, join(home, 'moved'));
+    await chown(home, 12345, 23456);
+    const kept = await open({ directory: join(victim, 'kept') });
+    await kept.end(END, []);
+    for (const link of ['theirs', 'moved']) {
+      await expect(open({ directory: join(home, link, 'x'), env: CALLER })).rejects.toMatchObject({
+        code: 'ERR_RECORDING_NOT_WRITABLE',
+        message: expect.stringContaining('is not followed') as string,
+      });
+      for (const remove of [removeRecording, deleteRecording])
+        await expect(
+          remove(join(home, link, 'kept'), { uid: 12345, gid: 23456 }),
+        ).rejects.toMatchObject({ code: 'ERR_RECORDING_EXISTS' });
+    }
+    expect((await readdir(victim)).toSorted()).toEqual(['kept', 'shadow']);
+    expect(await readdir(kept.directory)).toContain('telemetry.jsonl');
+  });
+
+  it("a link of root's is, where only root could put it", async () => {
+    await symlink('victim', join(root, 'a'));
+    await symlink(join(root, 'a'), join(root, 'b'));
+    const writer = await open({ directory: join(root, 'b', 'x'), env: CALLER });
+    await writer.end(END, []);
+    expect(await readdir(join(victim, 'x'))).toContain('telemetry.jsonl');
   });
 
   it('an empty folder that was there keeps its owner, and so do files in it', async () => {

@@ -1,12 +1,13 @@
 import { EXIT, type ExitCode } from '../../core/exit-code.ts';
 import type { Seconds } from '../../core/types.ts';
 import { listRecordings, type RecordingSummary } from '../../recording/inventory.ts';
+import { callerOwner } from '../../recording/directory.ts';
 import { deleteRecording } from '../../recording/remove.ts';
 import { type CleanItem, renderClean, renderCleanJson } from '../../report/inventory.ts';
 import { decideSurface } from '../../report/style.ts';
 import { chooseFormat } from '../attach/options.ts';
 import { chooseCleanRule, type CleanRule, cleanUsage } from './clean-options.ts';
-import type { Command, CommandContext } from '../command-line/command.ts';
+import type { Command, CommandContext, Environment } from '../command-line/command.ts';
 import { recordingPlaces } from './recording-places.ts';
 import { toolVersion } from '../version.ts';
 
@@ -21,7 +22,7 @@ async function run({ values, positionals, environment }: CommandContext): Promis
   const all = await listRecordings(places);
   const items: CleanItem[] = [];
   for (const recording of toGo(all, rule, Date.now() / 1e3))
-    items.push(await settle(recording, dryRun));
+    items.push(dryRun ? wouldRemove(recording) : await settle(recording, environment));
   const kept = all.length - items.filter(({ outcome }) => outcome !== 'left').length;
   const { stdout, env, cwd } = environment;
   const { isTTY, columns } = stdout;
@@ -46,10 +47,13 @@ function toGo(
     .filter(({ endedAt }) => olderThan === null || now - endedAt > olderThan);
 }
 
-async function settle(recording: RecordingSummary, dryRun: boolean): Promise<CleanItem> {
-  if (dryRun) return { recording, outcome: 'would-remove', reason: null };
+function wouldRemove(recording: RecordingSummary): CleanItem {
+  return { recording, outcome: 'would-remove', reason: null };
+}
+
+async function settle(recording: RecordingSummary, { env }: Environment): Promise<CleanItem> {
   try {
-    await deleteRecording(recording.path);
+    await deleteRecording(recording.path, callerOwner(env));
     return { recording, outcome: 'removed', reason: null };
   } catch (error) {
     const reason = error instanceof Error ? error.message : String(error);

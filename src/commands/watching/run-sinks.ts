@@ -12,7 +12,11 @@ import type {
   Sink,
 } from '../../core/types.ts';
 import { formatSeconds } from '../../core/units.ts';
-import { defaultRecordingDirectory, recordingName } from '../../recording/directory.ts';
+import {
+  callerOwner,
+  defaultRecordingDirectory,
+  recordingName,
+} from '../../recording/directory.ts';
 import { type MemoryRecording, memoryRecording } from '../../recording/memory.ts';
 import { readRecordingBack } from '../../recording/reader.ts';
 import { openRecordingWriter, type RecordingSink } from '../../recording/writer.ts';
@@ -105,7 +109,7 @@ async function openDisk(
   const naming = { verb: start.command, target: name, now: start.startedAt };
   if (path !== null && overwrite) {
     const { removeRecording } = await import('../../recording/remove.ts');
-    await removeRecording(path);
+    await removeRecording(path, callerOwner(environment.env));
   }
   try {
     const directory =
