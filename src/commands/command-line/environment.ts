@@ -1,5 +1,5 @@
 import { createInterface } from 'node:readline';
-import { errorCode } from '../../core/errors.ts';
+import { errorCode, TraceError } from '../../core/errors.ts';
 import { EXIT } from '../../core/exit-code.ts';
 import { endByHangUp } from '../../platform/own-signals.ts';
 import type { Environment, LineInput, StopSignal, TextInput, TextOutput } from './command.ts';
@@ -11,9 +11,25 @@ export function processEnvironment(): Environment {
     stdout: textOutput(process.stdout),
     stderr: textOutput(process.stderr),
     env: process.env,
-    cwd: process.cwd(),
+    get cwd() {
+      return workingFolder();
+    },
     onStop: onStopSignal,
   };
+}
+
+/** Asked for when it is needed: what needs none works in one that is gone. */
+function workingFolder(): string {
+  try {
+    return process.cwd();
+  } catch (cause) {
+    const why = errorCode(cause) === 'ENOENT' ? 'is not there any more' : 'cannot be used';
+    throw new TraceError('ERR_WORKING_FOLDER', `the working folder ${why}`, {
+      exitCode: EXIT.notFound,
+      remedy: 'Change to one that is there.',
+      cause,
+    });
+  }
 }
 
 /** Looks at stdin when it is asked for, and not before: opening it holds the process. */
