@@ -11,7 +11,7 @@ export async function main(argv: readonly string[], environment: Environment): P
   try {
     return await dispatch(argv, environment);
   } catch (error) {
-    return report(error, environment, isVerbose(argv));
+    return report(await explained(error), environment, isVerbose(argv));
   }
 }
 
@@ -34,6 +34,9 @@ async function dispatch(argv: readonly string[], environment: Environment): Prom
   }
   const { verb, args } = verbBelow(await verbNamed(name), behind);
   if (asksForHelp(args)) return helpOf(verb, environment);
+  // Before anything else is loaded: with too few, that itself would fail.
+  const { requireDescriptors } = await import('./platform/descriptor-limit.ts');
+  requireDescriptors();
   const { parseCommandLine } = await import('./commands/command-line/command-line.ts');
   // The light part first: a wrong flag is said before anything heavy is loaded.
   const usage = await verb.usage();
@@ -120,6 +123,17 @@ function asksForHelp(args: readonly string[]): boolean {
 
 function isVerbose(argv: readonly string[]): boolean {
   return ownArguments(argv).some((word) => word === '--verbose' || word === '-v');
+}
+
+/** What looks like a bug and comes of a lack of open files, as that lack. */
+async function explained(error: unknown): Promise<unknown> {
+  if (error instanceof TraceError) return error;
+  try {
+    const { lackOfDescriptors } = await import('./platform/descriptor-limit.ts');
+    return lackOfDescriptors(error) ?? error;
+  } catch {
+    return error;
+  }
 }
 
 /** An expected failure as `trace: what` and its remedy; anything else as the bug it is, with its stack. */

@@ -19,7 +19,8 @@ export class GuardianProcess {
   static async start(journal: string): Promise<GuardianProcess | null> {
     const [program, ...args] = moduleCommand(new URL('./guardian.js', import.meta.url));
     const { PATH = '' } = process.env;
-    const child = spawn(program, [...args, journal], {
+    // Without a descriptor to spare it has no pipes.
+    const child: ChildProcess = spawn(program, [...args, journal], {
       // A session of its own: a Ctrl-C at the terminal, or its end, is not for it.
       detached: true,
       cwd: '/',
@@ -28,7 +29,7 @@ export class GuardianProcess {
       // None ignored: that takes /dev/null, which a root with nothing but trace does not have.
       stdio: 'pipe',
     });
-    child.stdin.on('error', () => {});
+    child.stdin?.on('error', () => {});
     const ready = await new Promise<boolean>((resolve) => {
       const timer = setTimeout(() => resolve(false), READY_WITHIN * 1e3);
       const end = (is: boolean): void => {
@@ -37,16 +38,17 @@ export class GuardianProcess {
       };
       child.once('error', () => end(false));
       child.once('exit', () => end(false));
-      child.stdout.once('data', () => end(true));
+      child.stdout?.once('data', () => end(true));
     });
     if (!ready || child.pid === undefined) {
       child.kill();
       return null;
     }
-    child.stdout.destroy();
-    child.stderr.destroy();
+    child.stdout?.destroy();
+    child.stderr?.destroy();
     child.unref();
-    if ('unref' in child.stdin && typeof child.stdin.unref === 'function') child.stdin.unref();
+    const { stdin } = child;
+    if (stdin !== null && 'unref' in stdin && typeof stdin.unref === 'function') stdin.unref();
     return new GuardianProcess(child, child.pid);
   }
 

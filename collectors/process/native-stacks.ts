@@ -1,4 +1,4 @@
-import { spawn } from 'node:child_process';
+import { type ChildProcess, spawn } from 'node:child_process';
 import { setTimeout as pause } from 'node:timers/promises';
 import type { ProcessTarget, Seconds } from '../../src/core/types.ts';
 import { printable } from '../../src/core/text.ts';
@@ -61,7 +61,8 @@ export async function lookNatively(
     };
   }
   const ended = await new Promise<Ended>((resolve) => {
-    const child = spawn(tool.path, argumentsOf(tool, target.pid), {
+    // Without a descriptor to spare it has no outputs.
+    const child: ChildProcess = spawn(tool.path, argumentsOf(tool, target.pid), {
       stdio: ['ignore', 'pipe', 'pipe'],
       // Ctrl-C in a terminal would end it in the middle of a look.
       detached: true,
@@ -76,12 +77,12 @@ export async function lookNatively(
     const out: Buffer[] = [];
     let length = 0;
     let error = '';
-    child.stdout.on('data', (chunk: Buffer) => {
+    child.stdout?.on('data', (chunk: Buffer) => {
       length += chunk.length;
       if (length <= OUTPUT_LIMIT) out.push(chunk);
       else breakOff('it printed more than 64 MiB');
     });
-    child.stderr.on('data', (chunk: Buffer) => {
+    child.stderr?.on('data', (chunk: Buffer) => {
       error = (error + chunk.toString()).slice(-ERROR_LIMIT);
     });
     const finish = (code: number | null, failure: string): void => {

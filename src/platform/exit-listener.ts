@@ -1,6 +1,7 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { readlinkSync } from 'node:fs';
 import { createInterface } from 'node:readline';
+import { Readable } from 'node:stream';
 import { programFor } from './find-program.ts';
 
 /**
@@ -53,15 +54,16 @@ export class ExitListener {
     if (this.#child !== null || process.getuid?.() !== 0 || !isInFirstNamespace()) return;
     const python = programFor('python3', process.env);
     if (python === null) return;
-    const child = spawn(python, ['-I', '-S', '-c', LISTENER], {
+    const child: ChildProcess = spawn(python, ['-I', '-S', '-c', LISTENER], {
       stdio: ['pipe', 'pipe', 'ignore'],
       cwd: '/',
     });
     this.#child = child;
-    createInterface({ input: child.stdout }).on('line', (line) => this.#take(line));
-    // No Python, or no such socket: what is not heard is unknown, as it is without a listener.
+    // No Python, no such socket, no descriptor: what is not heard is unknown, as it is without a listener.
     child.on('error', () => {});
-    child.stdin.on('error', () => {});
+    child.stdin?.on('error', () => {});
+    if (child.stdout instanceof Readable)
+      createInterface({ input: child.stdout }).on('line', (line) => this.#take(line));
   }
 
   /** The wait(2) status with which process `pid` ended, null when that was not heard. */

@@ -1,4 +1,4 @@
-import { spawn } from 'node:child_process';
+import { type ChildProcess, spawn } from 'node:child_process';
 import type { Bytes, Seconds } from '../core/types.ts';
 import { notOnPath, programFor, withAbsolutePath } from './find-program.ts';
 
@@ -23,7 +23,8 @@ export function runBriefly(
   const file = programFor(program, env);
   if (file === null) return Promise.resolve({ ended: 'not-started', reason: notOnPath(program) });
   return new Promise((resolve) => {
-    const child = spawn(file, args, {
+    // Without a descriptor to spare it has no outputs, whatever the types say.
+    const child: ChildProcess = spawn(file, args, {
       env: withAbsolutePath(env),
       stdio: ['ignore', 'pipe', 'pipe'],
     });
@@ -31,12 +32,12 @@ export function runBriefly(
     const take = (part: Buffer): void => {
       if (output.length < OUTPUT_LIMIT) output += part.toString().slice(0, OUTPUT_LIMIT);
     };
-    child.stdout.on('data', take);
-    child.stderr.on('data', take);
+    child.stdout?.on('data', take);
+    child.stderr?.on('data', take);
     const timer = setTimeout(() => {
       child.kill('SIGKILL');
-      child.stdout.destroy();
-      child.stderr.destroy();
+      child.stdout?.destroy();
+      child.stderr?.destroy();
       child.unref();
       resolve({ ended: 'timeout' });
     }, limit * 1e3);

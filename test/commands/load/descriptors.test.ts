@@ -3,7 +3,6 @@ import { checkDescriptors } from '../../../src/commands/load/descriptors.ts';
 import { EXIT } from '../../../src/core/exit-code.ts';
 import { TraceError } from '../../../src/core/errors.ts';
 import type { Arrival, StagePlan } from '../../../src/load/plan.ts';
-import { descriptorLimit, openDescriptors } from '../../../src/platform/descriptor-limit.ts';
 
 const stage = (arrival: Arrival): StagePlan => ({
   label: 'x',
@@ -51,19 +50,5 @@ describe('a closed loop under a limit of open files', () => {
 
   it('is all that is judged: what a rate takes is up to the server', () => {
     expect(said([open], 256)).toBeNull();
-  });
-});
-
-describe('the limit of open files', () => {
-  it('is read as the kernel writes it', () => {
-    const line = 'Max open files            1024                 524288               files     \n';
-    expect(descriptorLimit(`Limit   Soft Limit\n${line}`)).toBe(1024);
-    expect(descriptorLimit(line.replace('1024', 'unlimited'))).toBeNull();
-    expect(descriptorLimit(null)).toBeNull();
-  });
-
-  it('of this process is above what it has open', () => {
-    expect(openDescriptors()).toBeGreaterThan(2);
-    expect(descriptorLimit() ?? Number.POSITIVE_INFINITY).toBeGreaterThan(openDescriptors());
   });
 });
