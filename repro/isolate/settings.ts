@@ -163,7 +163,11 @@ function throughLink(
       'this reproduction sends no traffic of its own, so what is upstream of it needs a name',
       'Give --upstream VARIABLE=url, the environment variable that the program has the address from.',
     );
-  return { parameters: { ...parameters, traffic: { ...traffic, base_url: address } }, environment };
+  return {
+    parameters: { ...parameters, traffic: { ...traffic, base_url: address } },
+    // Somebody named what is behind the link: a key may go there, and no other server is meant.
+    environment: { ...environment, env: { ...environment.env, REPRO_BASE_URL: address } },
+  };
 }
 
 function patchedCommand(

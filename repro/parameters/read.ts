@@ -73,7 +73,8 @@ function callProblem(call: Readonly<Record<string, unknown>>): string | null {
 
 function trafficProblem(traffic: Readonly<Record<string, unknown>>): string | null {
   const { base_url: url, requests } = traffic;
-  if (typeof url !== 'string' || !URL.canParse(url)) return 'traffic.base_url is not a URL';
+  if (typeof url !== 'string' || !URL.canParse(url) || !/^https?:$/.test(new URL(url).protocol))
+    return 'traffic.base_url is no address of http or https';
   if (!Array.isArray(requests) || requests.length === 0) return 'traffic.requests holds none';
   const isRequest = (one: unknown): boolean =>
     isRecord(one) &&

@@ -83,7 +83,7 @@ export async function runGit(args: readonly string[], options: GitOptions): Prom
   if (filters === null)
     return {
       ended: 'not-started',
-      reason: 'it is not run where the configuration has a filter that cannot be turned off',
+      reason: 'git is not run where a checkout has a filter that cannot be turned off',
     };
   const [verb = '', ...rest] = args;
   return start(program, [...settings(filters), verb, ...(FLAGS[verb] ?? []), ...rest], options);

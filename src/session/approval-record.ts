@@ -61,7 +61,7 @@ export function keepApproval(session: Session, place: ApprovalPlace): void {
     writeFileSync(partial, text, { flag: 'wx', mode: 0o600 });
     renameSync(partial, recordPath(folder, place));
   } catch (error) {
-    rmSync(partial, { force: true });
+    remove(partial);
     if (error instanceof TraceError) throw error;
     throw unkept(folder, errorCode(error), error);
   }
@@ -69,10 +69,14 @@ export function keepApproval(session: Session, place: ApprovalPlace): void {
 
 /** Forgets it. What cannot be removed is no longer of what the file says. */
 export function forgetApproval(place: ApprovalPlace): void {
+  remove(recordPath(folderOf(place), place));
+}
+
+function remove(path: string): void {
   try {
-    rmSync(recordPath(folderOf(place), place), { force: true });
+    rmSync(path, { force: true });
   } catch {
-    // Somebody else's folder: nothing in it counts.
+    // Where there is no such folder, or it is somebody else's: nothing in it counts.
   }
 }
 

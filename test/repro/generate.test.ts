@@ -85,6 +85,7 @@ describe('parameters', () => {
     [{ call: { target: 'a:b', args: [] } }, /call.args/],
     [{ origin: 'traffic' }, /no traffic/],
     [{ origin: 'traffic', traffic: { base_url: 'x', requests: [] } }, /base_url/],
+    [{ origin: 'traffic', traffic: { base_url: 'file:///etc', requests: [] } }, /base_url/],
     [{ origin: 'traffic', traffic: { base_url: 'http://a', requests: [{}] } }, /requests\[0\]/],
   ])('with %j are refused', (change, message) => {
     expect(() => checkParameters({ ...good, ...change }, 'x')).toThrow(message);

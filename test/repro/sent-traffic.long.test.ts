@@ -1,4 +1,4 @@
-import { readdirSync, readFileSync } from 'node:fs';
+import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { createServer, type IncomingHttpHeaders, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
@@ -80,13 +80,21 @@ function commandsOfCurl(): readonly string[] {
 async function tryIt(
   language: Language,
   kind: OracleKind,
-  options: { readonly within_s?: number; readonly requests?: readonly TrafficRequest[] } = {},
+  options: {
+    readonly within_s?: number;
+    readonly requests?: readonly TrafficRequest[];
+    readonly base_url?: string;
+    /** Variables of whoever runs it. */
+    readonly env?: Readonly<Record<string, string>>;
+  } = {},
 ): Promise<Trial> {
   const folder = join(scratch, String(count++));
   const { port } = server.address() as AddressInfo;
   const one = { method: 'POST', path: '/', headers: { 'Content-Type': 'text/plain' } };
-  const { requests, ...oracle } = {
+  const { requests, base_url, env, ...oracle } = {
     requests: [0, 1, 2].map((i) => ({ ...one, offset_s: 0, body: `${i} {nonce}` })),
+    base_url: `http://127.0.0.1:${port}`,
+    env: {},
     ...options,
   };
   await writeFolder(
@@ -98,7 +106,7 @@ async function tryIt(
         script: scriptName(language),
         origin: 'traffic',
         hypothesis: null,
-        traffic: { base_url: `http://127.0.0.1:${port}`, requests },
+        traffic: { base_url, requests },
         oracle: { kind, ...oracle },
         attempts: ATTEMPTS,
         concurrency: 3,
@@ -112,7 +120,7 @@ async function tryIt(
   );
   inFlight = 0;
   last = '';
-  return runTrial(folder, { seed: 1 });
+  return runTrial(folder, { seed: 1, environment: { env } });
 }
 
 const SHOWN: readonly (readonly [Language, OracleKind])[] = [
@@ -178,15 +186,44 @@ describe('requests that a script sends', { timeout: LIMIT_MS }, () => {
     fault = null;
     seen = [];
     const key = 'a"b\\c';
-    process.env['REPRO_API_KEY'] = key;
-    try {
-      await tryIt('shell', 'exception');
-    } finally {
-      delete process.env['REPRO_API_KEY'];
-    }
+    const { port } = server.address() as AddressInfo;
+    const env = { REPRO_API_KEY: key, REPRO_BASE_URL: `http://127.0.0.1:${port}` };
+    await tryIt('shell', 'exception', { env });
     expect(seen.map(({ headers }) => headers.authorization)).toContain(`Bearer ${key}`);
     expect(seen.flatMap(({ processes }) => processes).join('\n')).not.toContain(key);
   });
+
+  it.each<Language>(['python', 'node', 'shell'])(
+    'by %s carry a key to a server that was named for them, and to none of the recording',
+    async (language) => {
+      fault = null;
+      seen = [];
+      const { port } = server.address() as AddressInfo;
+      const recorded = await tryIt(language, 'exception', { env: { REPRO_API_KEY: 'k3y' } });
+      expect(recorded).toMatchObject({ outcome: 'invalid' });
+      expect(recorded.reason).toContain('in REPRO_BASE_URL');
+      expect(seen).toEqual([]);
+      const env = { REPRO_API_KEY: 'k3y', REPRO_BASE_URL: `http://127.0.0.1:${port}` };
+      const named = await tryIt(language, 'exception', { env, base_url: 'http://127.0.0.1:9' });
+      expect(named, named.outputTail).toMatchObject({ outcome: 'not-reproduced' });
+      expect(new Set(seen.map(({ headers }) => headers.authorization))).toEqual(
+        new Set(['Bearer k3y']),
+      );
+    },
+  );
+
+  it.each<Language>(['python', 'node', 'shell'])(
+    'by %s go to nothing but http and https',
+    async (language) => {
+      const body = join(scratch, 'private');
+      writeFileSync(body, 'private');
+      const requests = [{ offset_s: 0, method: 'GET', path: body, headers: {}, body: null }];
+      const env = { REPRO_BASE_URL: 'file://' };
+      const trial = await tryIt(language, 'exception', { requests, env });
+      expect(trial).toMatchObject({ outcome: 'invalid' });
+      expect(trial.reason).toContain('no address of http or https');
+    },
+  );
 
   it('cannot be tested without a server', async () => {
     const { port } = server.address() as AddressInfo;

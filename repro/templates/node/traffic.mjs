@@ -19,7 +19,8 @@ const {
   attempts: ATTEMPTS,
   concurrency: CONCURRENCY,
 } = PARAMETERS;
-const BASE = new URL(process.env.REPRO_BASE_URL || TRAFFIC.base_url);
+const { REPRO_BASE_URL: GIVEN, REPRO_API_KEY: KEY } = process.env;
+const BASE = new URL(GIVEN || TRAFFIC.base_url);
 // What a server may take for one answer before it counts as failed.
 const TIMEOUT_MS = (ORACLE.within_s ?? PARAMETERS.timeout_s) * 1000;
 
@@ -48,9 +49,8 @@ class Attempt {
   }
 
   async send() {
-    const key = process.env.REPRO_API_KEY;
     const headers = { ...this.request.headers };
-    if (key !== undefined) headers.Authorization = `Bearer ${key}`;
+    if (KEY) headers.Authorization = `Bearer ${KEY}`;
     const { body } = this.request;
     if (body !== null) headers['Content-Length'] = Buffer.byteLength(body);
     // region: head-of-line
@@ -92,6 +92,13 @@ class Attempt {
 
 /** Without a server nothing can be tested. */
 async function checkServer() {
+  if (!/^https?:$/.test(BASE.protocol))
+    throw new CannotTest(`${BASE.href} is no address of http or https`);
+  if (KEY && !GIVEN)
+    throw new CannotTest(
+      `REPRO_API_KEY is set, and ${BASE.host} comes from a recording: ` +
+        'name the server that may have the key in REPRO_BASE_URL',
+    );
   const port = Number(BASE.port || (BASE.protocol === 'https:' ? 443 : 80));
   const socket = net.connect(port, BASE.hostname.replace(/^\[|\]$/g, ''));
   try {

@@ -21,7 +21,9 @@ TRAFFIC = PARAMETERS["traffic"]
 ORACLE = PARAMETERS["oracle"]
 ATTEMPTS = PARAMETERS["attempts"]
 CONCURRENCY = PARAMETERS["concurrency"]
-BASE = urllib.parse.urlsplit(os.environ.get("REPRO_BASE_URL") or TRAFFIC["base_url"])
+GIVEN = os.environ.get("REPRO_BASE_URL")
+KEY = os.environ.get("REPRO_API_KEY")
+BASE = urllib.parse.urlsplit(GIVEN or TRAFFIC["base_url"])
 # What a server may take for one answer before it counts as failed.
 TIMEOUT = ORACLE.get("within_s", PARAMETERS["timeout_s"])
 
@@ -57,8 +59,8 @@ class Attempt:
 
     def send(self):
         headers = {**self.request["headers"], "Connection": "close"}
-        if "REPRO_API_KEY" in os.environ:
-            headers["Authorization"] = "Bearer " + os.environ["REPRO_API_KEY"]
+        if KEY:
+            headers["Authorization"] = "Bearer " + KEY
         body = self.request["body"]
         # region: cross-talk
         body = None if body is None else body.replace("{nonce}", mark(self.number))
@@ -90,6 +92,13 @@ class Attempt:
 
 def check_server():
     """Without a server nothing can be tested."""
+    if BASE.scheme not in ("http", "https") or not BASE.hostname:
+        cannot_test(f"{BASE.geturl()} is no address of http or https")
+    if KEY and not GIVEN:
+        cannot_test(
+            f"REPRO_API_KEY is set, and {BASE.netloc} comes from a recording: "
+            "name the server that may have the key in REPRO_BASE_URL"
+        )
     connection = connect()
     try:
         connection.connect()

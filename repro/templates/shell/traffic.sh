@@ -11,7 +11,7 @@ here=$(cd "$(dirname "$0")" && pwd)
 script=$here/$(basename "$0")
 
 cannot_test() {
-    echo "cannot test: $1" >&2
+    echo "cannot test: $*" >&2
     exit 125
 }
 
@@ -177,7 +177,7 @@ attempt() {
         set -- --data-binary "@$body"
     fi
     status=$(credential | curl -q --silent --show-error --globoff --path-as-is --noproxy '*' --max-time "$limit" \
-        --header 'Expect:' --config - --config "$request.curl" "$@" \
+        --proto '=http,https' --header 'Expect:' --config - --config "$request.curl" "$@" \
         --output "$own.answer" --write-out '%{http_code}' 2>"$own.problem")
     code=$?
     # It was not found, not reached, or is no one to trust: nothing was asked.
@@ -231,6 +231,16 @@ for value in "$attempts" "$concurrency" "$timeout_s"; do
     [ -n "$value" ] || cannot_test "$parameters does not have one value a line"
 done
 [ "$requests" -gt 0 ] || cannot_test "$parameters holds no requests, one value a line"
+base=$(cat "$work/base")
+# Others are curl's, too: it would read a file.
+case $base in
+[Hh][Tt][Tt][Pp]://* | [Hh][Tt][Tt][Pp][Ss]://*) ;;
+*) cannot_test "$(printf '%s' "$base" | shown) is no address of http or https" ;;
+esac
+if [ -n "${REPRO_API_KEY:-}" ] && [ -z "${REPRO_BASE_URL:-}" ]; then
+    cannot_test "REPRO_API_KEY is set, and $(printf '%s' "$base" | shown) comes from a recording:" \
+        'name the server that may have the key in REPRO_BASE_URL'
+fi
 case $oracle in
 # region: exception
 exception) ;;

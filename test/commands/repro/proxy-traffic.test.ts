@@ -1,5 +1,6 @@
 import { expect, it } from 'vitest';
 import { proxyTraffic } from '../../../src/commands/repro/new/proxy-traffic.ts';
+import { trafficOf } from '../../../src/commands/repro/new/traffic.ts';
 import type { RecordingView } from '../../../src/core/types.ts';
 import type { Exchange } from '../../../src/proxy/exchange.ts';
 import { KeptBody } from '../../../src/proxy/kept-body.ts';
@@ -36,7 +37,11 @@ function exchange(index: number, body: string, over: Partial<Exchange> = {}): Ex
   };
 }
 
-function recording(exchanges: readonly Exchange[], captures: boolean): RecordingView {
+function recording(
+  exchanges: readonly Exchange[],
+  captures: boolean,
+  url = 'http://127.0.0.1:8000/',
+): RecordingView {
   const memory = memoryRecording({
     schemaVersion: 1,
     toolVersion: '0.1.0',
@@ -45,7 +50,7 @@ function recording(exchanges: readonly Exchange[], captures: boolean): Recording
     traceId: '4bf92f3577b34da6a3ce929d0e0e4736',
     targets: [],
     collectors: [],
-    settings: { url: 'http://127.0.0.1:8000/', capture_content: captures },
+    settings: { url, capture_content: captures },
   });
   for (const one of exchanges) {
     memory.write(spanOf(one, { start: START, captures }));
@@ -74,6 +79,16 @@ it('bodies that were kept are sent again, with the headers that are no credentia
       body,
     })),
   });
+});
+
+it('requests that went elsewhere than to http and https are refused, by what a recording says', () => {
+  const going = (url: string): RecordingView => recording([exchange(0, asked)], true, url);
+  for (const url of ['file:///etc/passwd', 'ftp://h/', 'scp://h/x', 'nonsense', ''])
+    expect(() => trafficOf(going(url), exception.oracle, { name: 'x' })).toThrow(
+      'no address of http or https',
+    );
+  const { base_url } = proxyTraffic(going('HTTPS://ann:secret@h:8000/v1/?a=b#c'), exception);
+  expect(base_url).toBe('https://h:8000/v1');
 });
 
 it('bodies that were not kept are made up, as long as they were, and it says so', () => {

@@ -27,6 +27,7 @@ let cwd = '';
 beforeEach(() => {
   root = mkdtempSync(join(tmpdir(), 'trace-approval-'));
   cwd = join(root, 'work');
+  home = join(root, 'state');
   mkdirSync(join(cwd, '.planning', 'debug'), { recursive: true });
 });
 afterEach(() => rmSync(root, { recursive: true, force: true }));
@@ -35,8 +36,9 @@ const state = (): string => join(root, 'state', 'tracewright', 'approvals');
 const file = (): string => join(cwd, '.planning', 'debug', 'x-hangs.md');
 const ran = (name = 'ran'): boolean => existsSync(join(cwd, name));
 
+let home = '';
 async function session(...args: string[]): Promise<{ code: number; out: string; err: string }> {
-  const env = { PATH: process.env['PATH'] ?? '', XDG_STATE_HOME: join(root, 'state') };
+  const env = { PATH: process.env['PATH'] ?? '', XDG_STATE_HOME: home };
   const environment = fakeEnvironment({ cwd, env });
   const code = await main(['session', ...args], environment);
   return { code, out: environment.out(), err: environment.err() };
@@ -144,6 +146,19 @@ it('whoever has not approved is not made one who has by seeing the fault', async
   plant();
   await session('reproduce', '--', 'sh', '-c', 'exit 1');
   expect(await attempt()).toMatchObject({ code: 1, out: '' });
+});
+
+it('is refused where it cannot be kept', async () => {
+  plant();
+  home = '/dev/null';
+  const { code, err } = await approve();
+  expect({ code, err }).toEqual({
+    code: 2,
+    err: expect.stringContaining('the approval cannot be kept in /dev/null/tracewright/approvals'),
+  });
+  expect(readFileSync(file(), 'utf8')).toContain('approved_by: maintainer');
+  expect(await attempt()).toMatchObject({ code: 1, out: '' });
+  expect(ran()).toBe(false);
 });
 
 it('is signed with a key that is this user’s alone', async () => {

@@ -16,6 +16,7 @@ import type {
   TrafficRequest,
 } from '../../../../repro/parameters/parameters.ts';
 import { MASK } from '../../../proxy/masking.ts';
+import { recordedUrl } from './recorded-url.ts';
 
 /** The requests of a recording of `trace proxy`, to be sent again: with their bodies where they were kept, else with others as long. */
 
@@ -33,11 +34,12 @@ const NEVER_SENT = new Set(['upgrade.refused', 'request.invalid']);
 const MOST_TOKENS = 200_000;
 const SEED = 1;
 
-/** At most `most` requests; empty when the recording holds none. */
+/** At most `most` requests; empty when the recording holds none. Throws a TraceError. */
 export function proxyTraffic(
   view: RecordingView,
   { oracle, most }: { readonly oracle: Oracle; readonly most: number },
 ): TrafficOrigin {
+  const url = recordedUrl(view);
   const contents = new Map<number, ProxyContent>();
   for (const { body } of view.snapshots(PROXY_SNAPSHOT.content))
     if (isContent(body)) contents.set(body.index, body);
@@ -55,7 +57,8 @@ export function proxyTraffic(
   const isMadeUp = made.some((one) => one.isMadeUp);
   const isKept = made.some((one) => !one.isMadeUp && one.request.body !== null);
   return {
-    base_url: String(view.start.settings['url']).replace(/\/$/, ''),
+    // Without credentials, which are not to be given to others.
+    base_url: `${url.origin}${url.pathname}`.replace(/\/$/, ''),
     bodies: isMadeUp ? (isKept ? 'some-kept' : 'made-up') : 'kept',
     requests: made.map(({ request }) => request),
   };

@@ -14,6 +14,7 @@ import type {
   TrafficRequest,
 } from '../../../../repro/parameters/parameters.ts';
 import { proxyTraffic } from './proxy-traffic.ts';
+import { recordedUrl } from './recorded-url.ts';
 
 /** The requests of a recording of `trace load`, to be sent again. What was said in them was not kept: prompts of equal length are made up. */
 
@@ -54,7 +55,7 @@ export function trafficOf(
   const spans = requestSpans(view).filter(isWanted).slice(0, MOST_REQUESTS);
   const [first] = spans;
   if (first === undefined) throw noRequests(name, 'no request was recorded as a span');
-  const { base, path } = addressOf(url, api);
+  const { base, path } = addressOf(recordedUrl(view), api);
   const write = bodyMaker({ api, model, oracle, seed: typeof seed === 'number' ? seed : 1 });
   return {
     base_url: base,
@@ -107,8 +108,7 @@ function bodyMaker(made: {
 }
 
 /** Without credentials, which are not to be given to others. */
-function addressOf(text: string, api: LoadApi): { readonly base: string; readonly path: string } {
-  const url = new URL(text);
+function addressOf(url: URL, api: LoadApi): { readonly base: string; readonly path: string } {
   const path = url.pathname.replace(/\/$/, '');
   const ending = PATHS[api];
   const isWhole = path.endsWith(ending.slice('/v1'.length));
