@@ -169,6 +169,7 @@ const OPENING: Readonly<Record<string, string>> = {
   'src/platform/elf.ts': "the target's programs",
   'src/platform/environ.ts': '/proc',
   'src/platform/kernel-log.ts': "the kernel's",
+  'src/platform/left-running.ts': '/proc',
   'src/platform/memory.ts': '/proc',
   'src/platform/open-files.ts': '/proc',
   'src/platform/output-file.ts': 'written',

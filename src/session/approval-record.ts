@@ -1,17 +1,5 @@
 import { createHash, createHmac, randomBytes, timingSafeEqual } from 'node:crypto';
-import {
-  closeSync,
-  constants,
-  fstatSync,
-  linkSync,
-  openSync,
-  readSync,
-  realpathSync,
-  renameSync,
-  rmSync,
-  writeFileSync,
-} from 'node:fs';
-import { homedir } from 'node:os';
+import { linkSync, realpathSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { errorCode, TraceError } from '../core/errors.ts';
 import { EXIT } from '../core/exit-code.ts';
@@ -20,7 +8,8 @@ import { decodeList } from '../core/session-value.ts';
 import { printable } from '../core/text.ts';
 import type { Bytes } from '../core/types.ts';
 import { makeFolder } from '../platform/make-folder.ts';
-import { stateDirectory } from '../platform/state-directory.ts';
+import { readOutsideSync } from '../platform/outside-file.ts';
+import { requireStateDirectory, stateDirectory } from '../platform/state-directory.ts';
 import { diagnosisHash } from './gates.ts';
 
 /**
@@ -45,6 +34,7 @@ export interface ApprovalPlace {
 /** Whether this user approved the session as it stands now, with the command that it names. */
 export function isApprovedHere(session: Session, place: ApprovalPlace): boolean {
   const folder = folderOf(place);
+  if (folder === null) return false;
   const key = readOwn(join(folder, KEY_FILE), KEY_SIZE);
   const record = readOwn(recordPath(folder, place), RECORD_SIZE);
   if (key?.length !== KEY_SIZE || record?.length !== RECORD_SIZE) return false;
@@ -53,7 +43,7 @@ export function isApprovedHere(session: Session, place: ApprovalPlace): boolean 
 
 /** Keeps that this user approves it. Throws a TraceError where that cannot be kept. */
 export function keepApproval(session: Session, place: ApprovalPlace): void {
-  const folder = folderOf(place);
+  const folder = join(requireStateDirectory(place.env), FOLDER);
   const partial = join(folder, `${randomBytes(6).toString('hex')}.tmp`);
   try {
     makeFolder(folder, 0o700);
@@ -69,7 +59,8 @@ export function keepApproval(session: Session, place: ApprovalPlace): void {
 
 /** Forgets it. What cannot be removed is no longer of what the file says. */
 export function forgetApproval(place: ApprovalPlace): void {
-  remove(recordPath(folderOf(place), place));
+  const folder = folderOf(place);
+  if (folder !== null) remove(recordPath(folder, place));
 }
 
 function remove(path: string): void {
@@ -94,9 +85,10 @@ function signed(session: Session, { path }: ApprovalPlace, key: Buffer): string 
   return createHmac('sha256', key).update(JSON.stringify(about)).digest('hex');
 }
 
-function folderOf({ env }: ApprovalPlace): string {
-  // Never a folder that others share, also where no variable names a home.
-  return join(stateDirectory({ ...env, HOME: env['HOME'] || homedir() }), FOLDER);
+/** Null for a user without a home: then nothing is approved. */
+function folderOf({ env }: ApprovalPlace): string | null {
+  const state = stateDirectory(env);
+  return state === null ? null : join(state, FOLDER);
 }
 
 function recordPath(folder: string, { path }: ApprovalPlace): string {
@@ -126,21 +118,16 @@ function ownKey(folder: string): Buffer {
 
 /** A small file that is this user's alone; null for any other. */
 function readOwn(path: string, size: Bytes): Buffer | null {
-  let file: number;
   try {
-    file = openSync(path, constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK);
+    return readOutsideSync(path, size, { follow: false, judge: notPrivate });
   } catch {
     return null;
   }
-  try {
-    const stat = fstatSync(file);
-    const isOwn = stat.uid === process.geteuid?.() && (stat.mode & 0o077) === 0;
-    if (!stat.isFile() || !isOwn) return null;
-    const bytes = Buffer.alloc(size + 1);
-    return bytes.subarray(0, readSync(file, bytes, 0, bytes.length, 0));
-  } finally {
-    closeSync(file);
-  }
+}
+
+function notPrivate({ uid, mode }: { readonly uid: number; readonly mode: number }): string | null {
+  const isPrivate = uid === process.geteuid?.() && (mode & 0o077) === 0;
+  return isPrivate ? null : "it is not this user's alone";
 }
 
 function unkept(folder: string, why: string, cause?: unknown): TraceError {
