@@ -35,6 +35,10 @@ What trace costs and finds by itself is in [measurements.md](measurements.md).
 
 Written by \`npm run soak -- tests\` (test/bench/tests.soak.ts).
 `,
+  'data/attack.md': `# Damaged input
+
+Written by \`npm run soak -- attack\` (test/bench/attack.soak.ts).
+`,
   'data/healthy.md': `# What is said of healthy programs
 
 Written by \`npm run soak -- programs\` and \`npm run soak -- crowd\` (test/healthy).
