@@ -7,7 +7,7 @@ import type { Exchange } from '../exchange.ts';
 import type { Timeouts } from '../plan.ts';
 import type { AnswerOptions } from './answer.ts';
 import type { Dialer } from './dialer.ts';
-import { failure, type Phase, socketFailure } from './failure.ts';
+import { failure, lostFailure, type Phase, socketFailure } from './failure.ts';
 import type { ReadLag } from './read-lag.ts';
 import { type Progress, Reception } from './reception.ts';
 
@@ -202,7 +202,12 @@ export class Connection {
     const progress = phase === 'answering' ? this.#reception.disconnected(error === null) : 'more';
     if (progress !== 'more') this.#proceed(progress);
     else if (error === null) this.abort(closedFailure(phase, exchange.status));
-    else this.abort(socketFailure(error, phase, exchange.status));
+    else {
+      const failed = socketFailure(error, phase, exchange.status);
+      // It was sent already, on a connection that the server then ended.
+      const isLost = phase === 'connecting' && exchange.resends > 0;
+      this.abort(isLost ? lostFailure(failed) : failed);
+    }
   }
 
   /** Gives the exchange back, to be sent again. */

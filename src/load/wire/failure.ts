@@ -33,6 +33,12 @@ export function socketFailure(error: Error, phase: Phase, status: number | null)
   return failure(classOf(code, phase), detail, status);
 }
 
+/** Of a request whose kept connection ended without an answer, where no fresh one can be had either. */
+export function lostFailure({ class: kind, detail }: RequestError): RequestError {
+  if (kind === 'client') return failure(kind, detail);
+  return failure('reset', `its connection ended before any byte of an answer; then ${detail}`);
+}
+
 /** What connect(2), read(2) and write(2) say where this machine, and not the other, has no room. */
 const NO_ROOM_HERE: ReadonlySet<string> = new Set(['EMFILE', 'ENFILE', 'ENOBUFS', 'ENOMEM']);
 
@@ -41,10 +47,11 @@ function classOf(code: string, phase: Phase): LoadErrorClass {
   if (phase === 'answering') return 'cut';
   if (phase === 'waiting') return isTls(code) ? 'tls' : 'reset';
   if (code === 'ENOTFOUND' || code.startsWith('EAI_')) return 'dns';
-  if (phase === 'handshake') return code === 'ETIMEDOUT' ? 'timeout.connect' : 'tls';
-  if (code === 'ECONNREFUSED') return 'refused';
   if (code === 'ETIMEDOUT') return 'timeout.connect';
+  // Also in the middle of a handshake: nobody spoke of a certificate or of a protocol.
   if (code === 'ECONNRESET' || code === 'EPIPE') return 'reset';
+  if (phase === 'handshake') return 'tls';
+  if (code === 'ECONNREFUSED') return 'refused';
   // EHOSTUNREACH, ENETUNREACH, ENOENT (no such socket file), EACCES. EADDRNOTAVAIL is an address that
   // this machine cannot connect from, or a lack of ports: which, is not said.
   return isTls(code) ? 'tls' : 'unreachable';

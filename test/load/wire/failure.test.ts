@@ -15,6 +15,11 @@ describe('the class of what a socket met', () => {
     ['ENOMEM', 'answering', 'client'],
     ['ECONNREFUSED', 'connecting', 'refused'],
     ['EHOSTUNREACH', 'connecting', 'unreachable'],
+    ['ECONNRESET', 'connecting', 'reset'],
+    ['ECONNRESET', 'handshake', 'reset'],
+    ['EPIPE', 'handshake', 'reset'],
+    ['ETIMEDOUT', 'handshake', 'timeout.connect'],
+    ['ERR_SSL_WRONG_VERSION_NUMBER', 'handshake', 'tls'],
     ['ECONNRESET', 'waiting', 'reset'],
     ['ECONNRESET', 'answering', 'cut'],
   ] as const)('%s while %s is %s', (code, phase, expected) => {

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { chatStream, json, SSE_HEAD, streamed } from './answers.ts';
 import { ask, NotedExchange } from './exchange.ts';
-import type { Step } from './scripted-server.ts';
+import { type ScriptedServer, startScripted, type Step } from './scripted-server.ts';
 import { LONG, wireTests } from './wire-tests.ts';
 
 const { serve, wireTo } = wireTests();
@@ -151,6 +151,20 @@ describe('a kept connection that ends without a byte of an answer', () => {
     const exchange = await ask(wire);
     expect(exchange).toMatchObject({ resends: 1, ends: 1, error: { class: 'reset' } });
     expect(server.requests).toHaveLength(3);
+  });
+
+  test('of a server that is gone since, is a reset, and not the refusal of the next', async () => {
+    const server: ScriptedServer = await startScripted(({ nth }) => {
+      if (nth === 0) return [answer];
+      // Ends the connection, and nobody listens any more.
+      void server.close();
+      return ['HANG'];
+    });
+    const wire = wireTo(server);
+    await ask(wire);
+    const exchange = await ask(wire);
+    expect(exchange).toMatchObject({ resends: 1, ends: 1, error: { class: 'reset' } });
+    expect(exchange.error?.detail).toMatch(/ended before any byte of an answer; then .*REFUSED/);
   });
 
   test('after a byte of it, it is cut and not sent again', async () => {

@@ -92,6 +92,14 @@ describe('TLS', () => {
     expect(exchange.error?.class).toBe('tls');
   });
 
+  test('to a server that resets the connection is a reset', async () => {
+    const server = await serve(() => [answer], { greeting: ['RST'] });
+    const exchange = await ask(
+      wireTo(server, { endpoint: { ...server.endpoint, tls: tlsOf({}) } }),
+    );
+    expect(exchange.error?.class).toBe('reset');
+  });
+
   test('in place of plain HTTP is malformed', async () => {
     const server = await serve(() => [answer], { tls: certificate });
     const exchange = await ask(wireTo(server));
