@@ -8,13 +8,17 @@ import {
   summariseLatency,
 } from '../core/load-rates.ts';
 import type { Saturation } from '../core/load-saturation.ts';
+import { LOAD_METRIC } from '../core/semconv-load.ts';
 import { formatCount, formatRatio, formatSeconds } from '../core/units.ts';
 import { outside } from './layout.ts';
 import type { LoadReport } from './load-report.ts';
 import { thresholdText } from './load-threshold-text.ts';
 import type { Verdict } from './verdict.ts';
 
-/** What a load run comes to, in one sentence: first what makes it worthless, then what failed, then how it went. */
+/**
+ * What a load run comes to, in one sentence: first that there was nothing, then what failed, then what
+ * makes the rest worthless, then how it went.
+ */
 export function loadVerdict(
   report: LoadReport,
   limits: ClientLimits,
@@ -25,6 +29,8 @@ export function loadVerdict(
   const failed = thresholds.filter((one) => one.status === 'fail');
   const unknown = thresholds.filter((one) => one.status === 'unknown');
   const behind = saturation.stages.filter((stage) => stage.behind !== null);
+  const isCutOff = load.parts.present.some((one) => !one.complete);
+  if (requests.sent === 0 && isCutOff) return bad('KILLED', killedText(report));
   if (requests.sent === 0) return bad('NOTHING SENT', 'no request was measured');
   // Where nothing but the client failed, nothing was asked of the server.
   const isOwn = requests.failed > 0 && serverFailures(load.total) === 0;
@@ -33,10 +39,11 @@ export function loadVerdict(
   }
   const [reason] = limits.reasons;
   if (reason !== undefined) {
-    return bad(
-      'CLIENT LIMITED',
-      `the load generator was the limit${whereOf(reason, load)}: ${reasonText(reason)}`,
-    );
+    const limited = `the load generator was the limit${whereOf(reason, load)}: ${reasonText(reason)}`;
+    // What fails at once is sent again at once: a server that is gone keeps a client busy.
+    return failsNotably(load.total)
+      ? bad('FAILING', `${howItWent(report)}; ${limited}`)
+      : bad('CLIENT LIMITED', limited);
   }
   const [first] = failed;
   if (first !== undefined) return bad('FAILED', thresholdText(first) + more(failed.length - 1));
@@ -64,6 +71,14 @@ export function loadVerdict(
 function lacksParts(load: LoadReport['load']): boolean {
   const isOwn = load.parts.present.length === 1;
   return isOwn ? load.parts.present.some((one) => !one.complete) : isPartial(load);
+}
+
+/** Of a run that was cut off before anything was over: how many were under way when it last wrote. */
+function killedText({ metrics }: LoadReport): string {
+  const workers = metrics.find(({ name }) => name === LOAD_METRIC.inFlight.name)?.series ?? [];
+  const underWay = workers.reduce((sum, { last }) => sum + (last ?? 0), 0);
+  const were = underWay === 0 ? '' : `, ${formatCount(underWay)} under way`;
+  return `before the first answer${were}`;
 }
 
 function bad(word: string, sentence: string): Verdict {

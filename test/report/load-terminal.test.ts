@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import type { LoadResult } from '../../src/core/load-types.ts';
+import { LOAD_ATTR, LOAD_METRIC } from '../../src/core/semconv-load.ts';
 import { compareResults } from '../../src/load/results/compare.ts';
 import { mergeResults } from '../../src/load/results/merge.ts';
 import { evaluateThreshold } from '../../src/load/results/threshold-evaluate.ts';
@@ -8,7 +9,7 @@ import { displayWidth } from '../../src/report/layout.ts';
 import { renderLoadTerminal } from '../../src/report/load-terminal.ts';
 import { buildLoadReport } from '../../src/report/load-report.ts';
 import type { Surface } from '../../src/report/style.ts';
-import { histogram, request } from '../load/results/sample-run.ts';
+import { failure, histogram, request } from '../load/results/sample-run.ts';
 import {
   concurrency,
   failing,
@@ -18,7 +19,7 @@ import {
   sweep,
   withoutDescriptors,
 } from './sample-load.ts';
-import { noteFinding, TERMINAL_CONTROLS } from './sample-report.ts';
+import { noteFinding, sampleView, series, TERMINAL_CONTROLS } from './sample-report.ts';
 
 const few = loadResult([{ label: 'c=1', asked: concurrency(1), seconds: 10, perSecond: 4 }]);
 const limited = loadResult([
@@ -28,6 +29,19 @@ const limited = loadResult([
     seconds: 20,
     perSecond: 20,
     client: { coreShare: 0.98, readLag: histogram([0.03, 0.04, 0.05]) },
+  },
+]);
+const overrun = loadResult([
+  {
+    label: 'c=4',
+    asked: concurrency(4),
+    seconds: 20,
+    perSecond: 20,
+    make: (at, i) =>
+      i < 200
+        ? request({ scheduledAt: at })
+        : failure({ class: 'refused' }, { scheduledAt: at, startedAt: at, endedAt: at + 0.001 }),
+    client: { coreShare: 0.98 },
   },
 ]);
 const part = (index: number, complete = true): LoadResult => ({
@@ -83,6 +97,11 @@ describe('the verdict comes first', () => {
       /^CLIENT LIMITED: .*: 400 requests had no descriptor/,
     ],
     [
+      'failures of the server, before a client that they keep busy',
+      shown(overrun),
+      /^FAILING: 200 of 400 requests .*50 % failed.*; the load generator was the limit: a worker used 98 % of a core$/,
+    ],
+    [
       'a gate',
       shown(healthy, { failOn: ['e2e.p50>100ms'] }),
       /^FAILED: e2e\.p50>100ms: 19\d ms, from 400$/,
@@ -105,6 +124,26 @@ describe('the verdict comes first', () => {
     ['interrupted', shown({ ...healthy, interrupted: true }), /^INTERRUPTED: 400 requests/],
     ['nothing', shown(loadResult([])), /^NOTHING SENT: no request was measured$/],
   ])('%s', (_, text, verdict) => {
+    expect(first(text)).toMatch(verdict);
+  });
+
+  it.each([
+    ['with what was under way', [3, 1], /^KILLED: before the first answer, 4 under way/],
+    ['where nothing was written of it', [], /^KILLED: before the first answer$/],
+  ])('of a run that was killed before an answer says so, %s', (_, underWay, verdict) => {
+    const { name, unit } = LOAD_METRIC.inFlight;
+    const workers = underWay.map((count, i) => ({
+      ...series(name, unit, [0, 9, count]),
+      attributes: { [LOAD_ATTR.workerIndex]: i },
+    }));
+    const view = sampleView({
+      metricNames: () => [name],
+      series: (metric) => (metric === name ? workers : []),
+      histograms: () => [],
+    });
+    const result = loadResult([], { complete: false });
+    const report = buildLoadReport(view, [], { recording: '/recordings/x', result });
+    const text = renderLoadTerminal(report, { color: false, width: 80, unicode: true });
     expect(first(text)).toMatch(verdict);
   });
 

@@ -133,7 +133,9 @@ function validityCodes(
   const { ok, failed } = result.total.requests;
   const isEmpty = !isAbsent && ok === 0 && failed === 0;
   const isUnknown = thresholds.some(({ status }) => status === 'unknown');
-  return clientLimits(result).limited || isEmpty || isUnknown ? [EXIT.invalid] : [];
+  // A client that is refused again and again is busy with that, and says nothing wrong.
+  const isLimited = !isAbsent && clientLimits(result).limited;
+  return isLimited || isEmpty || isUnknown ? [EXIT.invalid] : [];
 }
 
 function verdictCodes(

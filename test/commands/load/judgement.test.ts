@@ -35,17 +35,19 @@ function resultOf(
   requests: readonly RequestRecord[],
   change: {
     readonly lag?: number;
+    readonly coreShare?: number;
     readonly part?: number;
     readonly parts?: number;
     readonly complete?: boolean;
   } = {},
 ): LoadResult {
-  const { lag, part = 0, parts = 1, complete = true } = change;
+  const { lag, coreShare, part = 0, parts = 1, complete = true } = change;
   const builder = new ResultBuilder({ ...meta, parts, part: { ...meta.part, index: part } });
   builder.stage({ stage: 0, what: 'begun', at: MONO });
   builder.add(
     batch(requests, {
       to: MONO + 10,
+      ...(coreShare === undefined ? {} : { coreShare }),
       ...(lag === undefined ? {} : { readLag: histogram(Array.from({ length: 1000 }, () => lag)) }),
     }),
   );
@@ -120,6 +122,14 @@ describe('the exit code', () => {
     expect(missing.code).toBe(3);
     expect(missing.err).toContain('answered with 404: check the path and the model (-m)');
     expect(missing.err).toContain('no model \\x1b[2J');
+  });
+
+  it('is 3 also where being refused again and again took a whole core', async () => {
+    const refused = resultOf(
+      many(30, (index) => failure({ class: 'refused' }, { index })),
+      { coreShare: 1 },
+    );
+    expect((await judge({ result: refused })).code).toBe(3);
   });
 
   it('is 6 when the client was the limit, whatever else was found', async () => {
