@@ -1,7 +1,8 @@
-import { readFileSync, readlinkSync } from 'node:fs';
+import { readlinkSync } from 'node:fs';
 import { basename } from 'node:path';
 import type { Bytes, Seconds } from '../../src/core/types.ts';
 import { printable } from '../../src/core/text.ts';
+import { environmentVariable } from '../../src/platform/environ.ts';
 import { readCommandLine } from '../../src/platform/proc.ts';
 import { listeningSockets, type ListeningSocket } from '../../src/platform/sockets.ts';
 import { isRecord } from '../../src/core/record.ts';
@@ -122,12 +123,7 @@ function programName(pid: number): string {
 }
 
 function nodeOptions(pid: number): string {
-  try {
-    const environment = readFileSync(`/proc/${pid}/environ`, 'latin1');
-    return /(?:^|\0)NODE_OPTIONS=([^\0]*)/.exec(environment)?.[1] ?? '';
-  } catch {
-    return '';
-  }
+  return environmentVariable(pid, 'NODE_OPTIONS') ?? '';
 }
 
 function likely(
