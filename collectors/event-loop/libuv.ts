@@ -21,6 +21,8 @@ import { LoopProbe } from './loop-probe.ts';
 const DEFAULT_LOOP = 'default_loop_struct';
 
 const EVENTPOLL = 'anon_inode:[eventpoll]';
+/** Of the program and of libuv, mapped from their start: there are one or two. */
+const FILES_LIMIT = 16;
 
 /** A loop that can be watched, or why there is none. */
 export type LoopResult =
@@ -84,10 +86,12 @@ export function openLoopAt(memory: ProcessMemory, address: number): LoopResult {
 /** Where the symbol lies in the running process: in the executable itself, or in a shared libuv. */
 function symbolAddress(pid: number): number | Extract<LoopResult, { ok: false }> {
   const executable = readlinkSync(`/proc/${pid}/exe`);
+  let looked = 0;
   for (const map of readMaps(pid)) {
     if (map.offset !== 0 || map.inode === 0) continue;
     const own = map.path === executable;
     if (!own && !/\/libuv\.so[.\d]*$/.test(map.path)) continue;
+    if (++looked > FILES_LIMIT) break;
     const elf = keptElfSymbols(mappedFile(pid, map), [DEFAULT_LOOP]);
     if (elf !== null && elf.machine !== ELF_MACHINE.x86_64)
       return refused('reading libuv loops is implemented for x86-64 only', null);

@@ -36,10 +36,12 @@ const SIZE = 104;
 const OFFSET_LIMIT = 64 * 1024;
 const MODULE = /^_asyncio\..*\.so$/;
 const INTERPRETER = /^(?:libpython3|python3)/;
+/** Files of such names that are looked into: there are two. */
+const FILES_LIMIT = 16;
 
 /** Reads what the module states; null where no file of the process has such a section, or it makes no sense. Throws MemoryError. */
 export function readAsyncioOffsets(pid: number, memory: TargetMemory): AsyncioOffsets | null {
-  for (const map of candidates(readMaps(pid))) {
+  for (const map of candidates(mapsOf(pid))) {
     const address = sectionOf(pid, map);
     if (address === null) continue;
     const bytes = memory.view(address, SIZE);
@@ -58,12 +60,21 @@ export function readAsyncioOffsets(pid: number, memory: TargetMemory): AsyncioOf
   return null;
 }
 
+/** None where they may not be read, or the process is gone. */
+function mapsOf(pid: number): readonly MemoryMap[] {
+  try {
+    return readMaps(pid);
+  } catch {
+    return [];
+  }
+}
+
 function candidates(maps: readonly MemoryMap[]): readonly MemoryMap[] {
   const first = maps.filter(({ offset, path }) => offset === 0 && path.startsWith('/'));
   return [
     ...first.filter(({ path }) => MODULE.test(basename(path))),
     ...first.filter(({ path }) => INTERPRETER.test(basename(path))),
-  ];
+  ].slice(0, FILES_LIMIT);
 }
 
 function sectionOf(pid: number, map: MemoryMap): number | null {

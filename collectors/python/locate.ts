@@ -34,6 +34,8 @@ export function refusalOf(error: unknown): PythonRefusal {
       'Run trace as the user of the process, or as root.',
     );
   if (code === 'ENOENT' || code === 'ESRCH') return refuse('gone', 'the process is gone', null);
+  if (code === 'EFBIG')
+    return refuse('unsupported', 'it has more mappings than trace goes through', null);
   if (error instanceof MemoryError)
     return refuse('gone', 'its memory went away while it was being read', null);
   throw error;
@@ -64,6 +66,8 @@ const VERSION_SYMBOL = 'Py_Version';
 
 const LIBRARY = /^libpython\d/;
 const EXECUTABLE = /^python\d?/;
+/** A process has one or two files of such names: one that has thousands was made to keep us. */
+const FILES_LIMIT = 16;
 
 /** Finds the interpreter among the mapped files: libpython before the executable. */
 export function findImage(
@@ -92,7 +96,10 @@ function candidates(pid: number, maps: readonly MemoryMap[]): readonly MemoryMap
     if (map.offset === 0 && map.path.startsWith('/') && !first.has(map.path))
       first.set(map.path, map);
   }
-  return [...first.values()].filter((map) => rank(map) < 3).toSorted((a, b) => rank(a) - rank(b));
+  return [...first.values()]
+    .filter((map) => rank(map) < 3)
+    .toSorted((a, b) => rank(a) - rank(b))
+    .slice(0, FILES_LIMIT);
 }
 
 function readImage(

@@ -1,4 +1,5 @@
-import { closeSync, fstatSync, openSync, readSync } from 'node:fs';
+import { closeSync, readSync } from 'node:fs';
+import { openRegular } from './regular-file.ts';
 
 /**
  * The little of ELF (System V gABI, 64-bit little endian) that finding a variable in a running program needs: where symbols lie
@@ -16,7 +17,11 @@ const SYMBOL_SIZE = 24;
 const SECTION_HEADER_SIZE = 64;
 const PROGRAM_HEADER_SIZE = 56;
 /** No table we read is larger: node 24's .symtab with its strings is 30 MiB. */
-const TABLE_LIMIT = 256 * 1024 * 1024;
+const TABLE_LIMIT = 64 * 1024 * 1024;
+/** Names of sections: no linker writes more. */
+const NAMES_LIMIT = 1024 * 1024;
+/** A table of strings has each of them once. */
+const PLACES_LIMIT = 16;
 
 /** ELF e_machine values that matter to messages. */
 export const ELF_MACHINE = { i386: 3, arm: 40, x86_64: 62, aarch64: 183, riscv: 243 } as const;
@@ -39,7 +44,7 @@ export interface ElfHeader {
 
 /** The header of an ELF file; null when it is not one. Throws errno errors of opening and reading. */
 export function elfHeader(path: string): ElfHeader | null {
-  const fd = openSync(path, 'r');
+  const { fd } = openRegular(path);
   try {
     return parseHeader(readAt(fd, 0, 64));
   } finally {
@@ -52,30 +57,29 @@ export function elfHeader(path: string): ElfHeader | null {
  * or is damaged. Throws errno errors of opening and reading.
  */
 export function elfSymbols(path: string, names: readonly string[]): ElfSymbols | null {
-  const fd = openSync(path, 'r');
+  const { fd, stats } = openRegular(path);
   try {
     const header = readAt(fd, 0, 64);
     const parsed = parseHeader(header);
     if (parsed === null || parsed.bits !== 64 || !parsed.littleEndian || header.length < 64)
       return null;
-    const size = fstatSync(fd).size;
     const base = firstLoadedAddress(fd, header);
     if (base === null) return null;
     const symbols = new Map<string, number>();
-    const sections = readSections(fd, header, size);
+    const sections = readSections(fd, header, stats.size);
     for (const type of [SHT_DYNSYM, SHT_SYMTAB]) {
-      for (const section of sections) {
-        const strings = sections[section.link];
-        if (section.type !== type || strings === undefined) continue;
-        collectSymbols(
-          readAt(fd, section.offset, section.size),
-          readAt(fd, strings.offset, strings.size),
-          {
-            wanted: names.filter((name) => !symbols.has(name)),
-            into: symbols,
-          },
-        );
-      }
+      // A file has one of each: one that has thousands was made to keep us.
+      const section = sections.find((one) => one.type === type);
+      const strings = sections[section?.link ?? -1];
+      if (section === undefined || strings === undefined) continue;
+      collectSymbols(
+        readAt(fd, section.offset, section.size),
+        readAt(fd, strings.offset, strings.size),
+        {
+          wanted: names.filter((name) => !symbols.has(name)),
+          into: symbols,
+        },
+      );
       if (names.every((name) => symbols.has(name))) break;
     }
     return { machine: parsed.machine, base, symbols };
@@ -94,17 +98,17 @@ export interface ElfSection {
 
 /** Looks a section up by its name; null where there is none, or the file is not 64-bit little-endian ELF. Throws errno errors of reading. */
 export function elfSection(path: string, name: string): ElfSection | null {
-  const fd = openSync(path, 'r');
+  const { fd, stats } = openRegular(path);
   try {
     const header = readAt(fd, 0, 64);
     const parsed = parseHeader(header);
     if (parsed === null || parsed.bits !== 64 || !parsed.littleEndian || header.length < 64)
       return null;
     const base = firstLoadedAddress(fd, header);
-    const sections = readSections(fd, header, fstatSync(fd).size);
+    const sections = readSections(fd, header, stats.size);
     const strings = sections[header.readUInt16LE(62)];
     if (base === null || strings === undefined) return null;
-    const names = readAt(fd, strings.offset, strings.size);
+    const names = readAt(fd, strings.offset, Math.min(strings.size, NAMES_LIMIT));
     const wanted = Buffer.from(`${name}\0`, 'latin1');
     const found = sections.find(({ nameAt }) =>
       names.subarray(nameAt, nameAt + wanted.length).equals(wanted),
@@ -174,8 +178,10 @@ function collectSymbols(
   const nameAt = new Map<number, string>();
   for (const name of wanted) {
     const needle = Buffer.from(`\0${name}\0`, 'latin1');
-    for (let at = strings.indexOf(needle); at >= 0; at = strings.indexOf(needle, at + 1)) {
+    let at = strings.indexOf(needle);
+    for (let places = 0; at >= 0 && places < PLACES_LIMIT; places++) {
       nameAt.set(at + 1, name);
+      at = strings.indexOf(needle, at + 1);
     }
   }
   if (nameAt.size === 0) return;

@@ -20,6 +20,8 @@ const SIGNAL_HANDLE = 16;
 const LAST_SIGNAL = 64;
 const NODE_LIMIT = 4096;
 const TRIES = 5;
+/** Of the program and of libuv, mapped from their start: there are one or two. */
+const FILES_LIMIT = 16;
 
 export type WatchedSignals =
   | { readonly ok: true; readonly signals: ReadonlySet<number> }
@@ -73,10 +75,12 @@ function readTree(memory: ProcessMemory, address: number): ReadonlySet<number> |
 
 function treeAddress(pid: number): number | Extract<WatchedSignals, { ok: false }> {
   const executable = readlinkSync(`/proc/${pid}/exe`);
+  let looked = 0;
   for (const map of readMaps(pid)) {
     if (map.offset !== 0 || map.inode === 0) continue;
     const own = map.path === executable;
     if (!own && !/\/libuv\.so[.\d]*$/.test(map.path)) continue;
+    if (++looked > FILES_LIMIT) break;
     const elf = elfSymbols(mappedFile(pid, map), [TREE]);
     if (elf !== null && elf.machine !== ELF_MACHINE.x86_64)
       return { ok: false, reason: "libuv's signal tree is known for x86-64 only" };

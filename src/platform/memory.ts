@@ -1,4 +1,6 @@
-import { closeSync, openSync, readFileSync, readSync } from 'node:fs';
+import { closeSync, openSync, readSync } from 'node:fs';
+import type { Bytes } from '../core/types.ts';
+import { readRegular } from './regular-file.ts';
 
 /**
  * Reading another process's memory through `/proc/<pid>/mem`: no ptrace stop, no native code. The target keeps running, so every
@@ -269,28 +271,45 @@ export interface MemoryMap {
   /** As printed: `r-xp`. */
   readonly permissions: string;
   readonly offset: number;
+  /** As stat(2) numbers it. */
+  readonly device: number;
   readonly inode: number;
   /** Empty for anonymous memory; may end in ` (deleted)`. Untrusted. */
   readonly path: string;
 }
 
-const MAPS_LINE = /^([0-9a-f]+)-([0-9a-f]+) (\S+) ([0-9a-f]+) \S+ (\d+)\s*(.*)$/;
+const MAPS_LINE =
+  /^([0-9a-f]+)-([0-9a-f]+) (\S+) ([0-9a-f]+) ([0-9a-f]+):([0-9a-f]+) (\d+)\s*(.*)$/;
 
-/** The mappings of a process, in address order. Throws the errno error when they may not be read. */
+/** 160,000 mappings with paths of common length: twice as many as a process may have by default. */
+const MAPS_LIMIT: Bytes = 16 * 2 ** 20;
+
+/**
+ * The mappings of a process, in address order. Throws the errno error when they may not be read, EFBIG
+ * where there are too many.
+ */
 export function readMaps(pid: number): readonly MemoryMap[] {
   const maps: MemoryMap[] = [];
-  for (const line of readFileSync(`/proc/${pid}/maps`, 'utf8').split('\n')) {
+  const text = readRegular(`/proc/${pid}/maps`, MAPS_LIMIT).toString('utf8');
+  for (const line of text.split('\n')) {
     const match = MAPS_LINE.exec(line);
     if (match === null) continue;
-    const [, start = '', end = '', permissions = '', offset = '', inode = '', path = ''] = match;
+    const [, start = '', end = '', permissions = '', offset = '', ...file] = match;
+    const [major = '', minor = '', inode = '', path = ''] = file;
     maps.push({
       start: Number.parseInt(start, 16),
       end: Number.parseInt(end, 16),
       permissions,
       offset: Number.parseInt(offset, 16),
+      device: deviceOf(Number.parseInt(major, 16), Number.parseInt(minor, 16)),
       inode: Number(inode),
       path,
     });
   }
   return maps;
+}
+
+/** `st_dev` of stat(2), by glibc's makedev(3). */
+function deviceOf(major: number, minor: number): number {
+  return (minor & 0xff) + major * 0x100 + (minor >>> 8) * 0x10_0000;
 }

@@ -1,4 +1,5 @@
-import { closeSync, openSync, readSync } from 'node:fs';
+import { closeSync, readSync } from 'node:fs';
+import { openRegular } from './regular-file.ts';
 
 /** Every file of /proc that is kept open is far smaller (`status` is the largest: 1.5 KiB); longer ones are cut. */
 const CAPACITY = 4096;
@@ -17,7 +18,7 @@ export class KeptFile {
   constructor(path: string, capacity: number = CAPACITY) {
     this.path = path;
     this.buffer = Buffer.allocUnsafe(capacity);
-    this.#fd = openSync(path, 'r');
+    this.#fd = openRegular(path).fd;
   }
 
   /** A kept file, or null when it cannot be opened. */

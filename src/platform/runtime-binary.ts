@@ -1,4 +1,5 @@
-import { closeSync, fstatSync, openSync, readSync } from 'node:fs';
+import { closeSync, readSync } from 'node:fs';
+import { openRegular } from './regular-file.ts';
 
 /**
  * Bytes of a program file by section name or by the address they are loaded at (64-bit little-endian ELF). Files come from the
@@ -14,6 +15,10 @@ const SHT_NOBITS = 8;
 const HEADER_LIMIT = 4096;
 /** A search reads this much at a time: large enough to amortise the call, small enough to stay in the cache. */
 const CHUNK = 1 << 20;
+/** Sections are searched so far: six times the largest of a runtime that is known. */
+const SEARCH_LIMIT = 256 * CHUNK;
+/** And so many places that have the marker are looked at: real files have tens. */
+const MARKERS_LIMIT = 10_000;
 
 interface Extent {
   readonly address: number;
@@ -30,8 +35,9 @@ export class ProgramFile {
 
   /** Throws the errno error when the file cannot be opened. A file that is no 64-bit ELF has no sections and no bytes. */
   constructor(path: string) {
-    this.#fd = openSync(path, 'r');
-    this.#size = fstatSync(this.#fd).size;
+    const { fd, stats } = openRegular(path);
+    this.#fd = fd;
+    this.#size = stats.size;
     const header = this.#read(0, HEADER_SIZE);
     const isElf64 = header.length === HEADER_SIZE && header.readUInt32BE(0) === 0x7f454c46;
     const sound = isElf64 && header[4] === 2 && header[5] === 1;
@@ -61,12 +67,15 @@ export class ProgramFile {
     const extent = this.#sections.get(section);
     if (extent === undefined) return;
     const reach = 256;
-    for (let done = 0; done < extent.size; done += CHUNK) {
+    let tried = 0;
+    const end = Math.min(extent.size, SEARCH_LIMIT);
+    for (let done = 0; done < end; done += CHUNK) {
       // Chunks overlap, so that a match across their border is seen whole.
-      const length = Math.min(CHUNK + reach, extent.size - done);
+      const length = Math.min(CHUNK + reach, end - done);
       const chunk = this.#read(extent.offset + done, length);
       for (let at = chunk.indexOf(marker); at >= 0; at = chunk.indexOf(marker, at + 1)) {
         if (at >= CHUNK) break;
+        if (++tried > MARKERS_LIMIT) return;
         const match = pattern.exec(chunk.toString('latin1', at, at + reach));
         if (match !== null) yield match;
       }

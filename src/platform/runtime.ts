@@ -1,6 +1,8 @@
 import { readlinkSync, statSync } from 'node:fs';
 import { basename } from 'node:path';
+import { monotonicNow } from '../core/clock.ts';
 import { printable } from '../core/text.ts';
+import type { Seconds } from '../core/types.ts';
 import { mappedFile, withoutDeleted } from './mapped-file.ts';
 import { type MemoryMap, readMaps } from './memory.ts';
 import { type Program, type RuntimeName, judgeProgram } from './runtime-program.ts';
@@ -37,13 +39,17 @@ export type KnownPrograms = Map<string, Program>;
 
 /** Files whose names suggest a runtime inside; which one, and whether at all, their symbols decide. */
 const RUNTIME_LIBRARY = /^lib(?:python|pypy|node|uv)[\w.+-]*\.so[\w.]*$/;
+/** A process has one to three files of such names: one that has thousands was made to keep us. */
+const LIBRARIES_LIMIT = 16;
+/** Of looking into them. The largest that are known take 0.1 s together. */
+const LOOK_LIMIT: Seconds = 2;
 
 /** Never throws: what may not be read gives `unknown` and the reason. */
 export function detectRuntime(pid: number, known: KnownPrograms = new Map()): Runtime {
   const maps = mapsOf(pid);
   const executable = programOf(`/proc/${pid}/exe`, known);
-  if (executable instanceof Error)
-    return { ...NOTHING, name: 'unknown', reason: whyUnreadable(executable) };
+  if (executable instanceof Error) return unknownRuntime(whyUnreadable(executable));
+  const until = monotonicNow() + LOOK_LIMIT;
   const libraries = [...libraryImages(pid, maps)];
   const uvloop = libraries.some(({ map }) => isUvloop(map.path));
   const images = [
@@ -53,7 +59,8 @@ export function detectRuntime(pid: number, known: KnownPrograms = new Map()): Ru
       program: executable,
     },
     ...libraries.flatMap(({ map, path }) => {
-      const program = isUvloop(map.path) ? null : programOf(path, known);
+      const isPassedOver = isUvloop(map.path) || monotonicNow() > until;
+      const program = isPassedOver ? null : programOf(path, known);
       return program === null || program instanceof Error
         ? []
         : [{ label: shown(map.path), image: { path, start: map.start }, program }];
@@ -78,6 +85,11 @@ export function detectRuntime(pid: number, known: KnownPrograms = new Map()): Ru
     evidence: [...program.evidence.map((one) => `${label} ${one}`), ...uvloopEvidence],
     reason: null,
   };
+}
+
+/** What is said of a process that was not looked into. */
+export function unknownRuntime(reason: string): Runtime {
+  return { ...NOTHING, name: 'unknown', reason };
 }
 
 const NOTHING: Omit<Runtime, 'name'> = {
@@ -117,9 +129,11 @@ interface LibraryImage {
 }
 
 function* libraryImages(pid: number, maps: readonly MemoryMap[] | null): Generator<LibraryImage> {
+  let found = 0;
   for (const map of maps ?? []) {
     if (map.offset !== 0 || map.inode === 0) continue;
     if (!RUNTIME_LIBRARY.test(basename(withoutDeleted(map.path))) && !isUvloop(map.path)) continue;
+    if (++found > LIBRARIES_LIMIT) return;
     yield { map, path: mappedFile(pid, map) };
   }
 }

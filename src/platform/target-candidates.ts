@@ -1,9 +1,10 @@
 import { setTimeout as sleep } from 'node:timers/promises';
+import { monotonicNow } from '../core/clock.ts';
 import type { ProcessTarget, Ratio, Seconds } from '../core/types.ts';
 import { type InnerView, innerViewOf } from './inner-pid.ts';
 import { ageOf, clockTicks, listProcesses, readStat, readStatus } from './proc.ts';
 import { hasEnded, isKernelThread, type ProcStat } from './proc-parse.ts';
-import { type KnownPrograms, type Runtime, detectRuntime } from './runtime.ts';
+import { type KnownPrograms, type Runtime, detectRuntime, unknownRuntime } from './runtime.ts';
 import { ownFamily } from './target-match.ts';
 import { userName } from './target-refusal.ts';
 import { titleOf } from './target-title.ts';
@@ -24,6 +25,8 @@ export interface Candidate extends InnerView {
 
 /** Two readings this far apart give CPU use in steps of 5 % (the clock tick is 10 ms), and a listing is not felt as slow. */
 const INTERVAL: Seconds = 0.2;
+/** Of looking into programs; each process has a limit of its own. */
+const LOOK_LIMIT: Seconds = 10;
 
 /** Names under which servers hide whose executable may not be read; to list them as `unknown`, and for shells to offer. */
 export const TELLING_NAME: RegExp =
@@ -39,9 +42,13 @@ export async function listCandidates(interval: Seconds = INTERVAL): Promise<read
   const first = listProcesses().filter(
     (stat) => !family.has(stat.pid) && !hasEnded(stat) && !isKernelThread(stat),
   );
+  const until = monotonicNow() + LOOK_LIMIT;
   const begun = performance.now();
   const found = first.flatMap((stat) => {
-    const runtime = detectRuntime(stat.pid, known);
+    const runtime =
+      monotonicNow() < until
+        ? detectRuntime(stat.pid, known)
+        : unknownRuntime('looking into other processes took too long');
     const title = titleOf(stat.pid, stat.comm);
     return isWorthListing(runtime, `${stat.comm} ${title}`) ? [{ stat, runtime, title }] : [];
   });

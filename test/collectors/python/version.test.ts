@@ -79,6 +79,7 @@ function identify(
     end: BASE + SIZE,
     permissions,
     offset: 0,
+    device: 1,
     inode: 1,
     path: name,
   });
