@@ -1,11 +1,16 @@
-import { readFileSync, readlinkSync } from 'node:fs';
+import { readlinkSync } from 'node:fs';
 import { printable } from '../../src/core/text.ts';
 import type { ProcessTarget } from '../../src/core/types.ts';
 import { watchedSignals } from '../../src/platform/libuv-signals.ts';
 import { ProcessMemory } from '../../src/platform/memory.ts';
 import { listProcesses, readStat, readStatus } from '../../src/platform/proc.ts';
 import type { Runtime } from '../../src/platform/runtime.ts';
-import { holdsSocket, type ListeningSocket, parseListening } from '../../src/platform/sockets.ts';
+import {
+  holdsSocket,
+  type ListeningSocket,
+  parseListening,
+  readSocketTable,
+} from '../../src/platform/sockets.ts';
 import { OPENING_SIGNAL_NUMBER, catchesOpeningSignal } from '../../src/platform/touch.ts';
 import { inspectorOptions } from './inspector.ts';
 
@@ -160,8 +165,7 @@ function holderOf(pid: number, port: number): string | null {
   const rows: ListeningSocket[] = [];
   for (const family of [4, 6] as const) {
     try {
-      const name = family === 4 ? 'tcp' : 'tcp6';
-      rows.push(...parseListening(readFileSync(`/proc/${pid}/net/${name}`, 'latin1'), family));
+      rows.push(...parseListening(readSocketTable(pid, family), family));
     } catch {
       // A kernel without IPv6; or it is gone, which the signal will find.
     }

@@ -1,5 +1,7 @@
-import { readFileSync, readdirSync, readlinkSync } from 'node:fs';
+import { opendirSync, readlinkSync } from 'node:fs';
 import { isIPv6 } from 'node:net';
+import type { Bytes } from '../core/types.ts';
+import { readRegular } from './regular-file.ts';
 
 /**
  * The TCP ports a process listens on: its own descriptors matched by inode with the socket table of its own network namespace
@@ -19,6 +21,10 @@ export interface ListeningSocket {
 const LISTEN = '0A';
 const ESTABLISHED = '01';
 const SOCKET_LINK = /^socket:\[(\d+)\]$/;
+/** 430,000 sockets of a network namespace. */
+const TABLE_LIMIT: Bytes = 64 * 2 ** 20;
+/** The least numbers of a process, a second of them: what listens is opened before what connects. */
+const DESCRIPTORS_LIMIT = 2 ** 17;
 
 /**
  * Every TCP port this process listens on, in the order of the ports. Reads the links of all its descriptors (4 to 9 µs each): once in a
@@ -32,6 +38,7 @@ export function listeningSockets(pid: number): readonly ListeningSocket[] {
     const socket = listening.get(inode);
     if (socket !== undefined) own.push(socket);
     listening.delete(inode);
+    if (listening.size === 0) break;
   }
   return own.toSorted((a, b) => a.port - b.port || a.family - b.family);
 }
@@ -40,10 +47,9 @@ export function listeningSockets(pid: number): readonly ListeningSocket[] {
 export function listenersAround(pid: number): readonly ListeningSocket[] {
   const sockets: ListeningSocket[] = [];
   for (const family of [4, 6] as const) {
-    const path = `/proc/${pid}/net/${family === 4 ? 'tcp' : 'tcp6'}`;
     let table: string;
     try {
-      table = readFileSync(path, 'latin1');
+      table = readSocketTable(pid, family);
     } catch (error) {
       if (family === 6 && isMissing(error)) continue; // a kernel without IPv6
       throw error;
@@ -51,6 +57,15 @@ export function listenersAround(pid: number): readonly ListeningSocket[] {
     sockets.push(...parseListening(table, family));
   }
   return sockets;
+}
+
+/**
+ * The TCP sockets of the process's network namespace, as the kernel prints them. Throws the errno
+ * error, EFBIG where there are too many.
+ */
+export function readSocketTable(pid: number, family: 4 | 6): string {
+  const path = `/proc/${pid}/net/${family === 4 ? 'tcp' : 'tcp6'}`;
+  return readRegular(path, TABLE_LIMIT).toString('latin1');
 }
 
 /** The listening rows of `/proc/net/tcp` or `tcp6` as Linux prints them; rows that make no sense are left out. */
@@ -85,7 +100,7 @@ export function establishedOn(pid: number, port: number): number | null {
   for (const family of [4, 6] as const) {
     let table: string;
     try {
-      table = readFileSync(`/proc/${pid}/net/${family === 4 ? 'tcp' : 'tcp6'}`, 'latin1');
+      table = readSocketTable(pid, family);
     } catch (error) {
       if (family === 6 && isMissing(error)) continue;
       return null;
@@ -146,7 +161,7 @@ function connectionsAround(
 ): readonly (Caller & { readonly inode: number })[] {
   let table: string;
   try {
-    table = readFileSync(`/proc/${pid}/net/${family === 4 ? 'tcp' : 'tcp6'}`, 'latin1');
+    table = readSocketTable(pid, family);
   } catch {
     return []; // a kernel without IPv6, or a process that is gone
   }
@@ -185,16 +200,27 @@ function parseAddress(hex: string, family: 4 | 6): string | null {
 }
 
 function* socketInodes(pid: number): Iterable<number> {
-  const folder = `/proc/${pid}/fd`;
-  for (const name of readdirSync(folder)) {
-    let link: string;
-    try {
-      link = readlinkSync(`${folder}/${name}`);
-    } catch {
-      continue; // closed since the folder was listed
+  const path = `/proc/${pid}/fd`;
+  const folder = opendirSync(path, { bufferSize: 256 });
+  try {
+    for (let count = 0; count < DESCRIPTORS_LIMIT; count++) {
+      const entry = folder.readSync();
+      if (entry === null) return;
+      const inode = socketInode(`${path}/${entry.name}`);
+      if (inode !== null) yield inode;
     }
-    const match = SOCKET_LINK.exec(link);
-    if (match !== null) yield Number(match[1]);
+  } finally {
+    folder.closeSync();
+  }
+}
+
+/** Of the socket that a descriptor is; null where it is none, or was closed since it was listed. */
+function socketInode(path: string): number | null {
+  try {
+    const match = SOCKET_LINK.exec(readlinkSync(path));
+    return match === null ? null : Number(match[1]);
+  } catch {
+    return null;
   }
 }
 
