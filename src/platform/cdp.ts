@@ -1,4 +1,5 @@
 import type { WebSocket } from 'ws';
+import { isOverNested } from '../core/nesting.ts';
 import type { Bytes, Seconds } from '../core/types.ts';
 import { formatSeconds } from '../core/units.ts';
 
@@ -21,7 +22,7 @@ export type CdpMethod =
   | 'Runtime.getHeapUsage';
 
 /** A CPU profile of 30 s at 1 kHz is 1 to 3 MB; ten times that is something else. */
-const MESSAGE_LIMIT: Bytes = 64 * 1024 * 1024;
+const MESSAGE_LIMIT: Bytes = 32 * 1024 * 1024;
 const CONNECT_TIMEOUT: Seconds = 2;
 /** The target answers between two turns of its loop, or within one where it runs JavaScript: a long native call delays it. */
 const COMMAND_TIMEOUT: Seconds = 10;
@@ -75,7 +76,7 @@ export class CdpConnection {
     socket.on('message', (data, isBinary) => {
       if (isBinary || !Buffer.isBuffer(data))
         this.#fail(new CdpError('malformed', 'the inspector sent a binary message'));
-      else this.#receive(data.toString('utf8'));
+      else this.#receive(data);
     });
   }
 
@@ -153,10 +154,14 @@ export class CdpConnection {
     clearTimeout(cut);
   }
 
-  #receive(text: string): void {
+  #receive(bytes: Buffer): void {
+    if (isOverNested(bytes)) {
+      this.#fail(new CdpError('malformed', 'the inspector sent what is too deep or too wide'));
+      return;
+    }
     let message: unknown;
     try {
-      message = JSON.parse(text);
+      message = JSON.parse(bytes.toString('utf8'));
     } catch (error) {
       this.#fail(new CdpError('malformed', 'the inspector sent something that is not JSON', error));
       return;

@@ -104,6 +104,21 @@ describe('a connection to an inspector', () => {
     await expect(connection.send('Profiler.enable')).rejects.toMatchObject({ reason: 'malformed' });
   });
 
+  it.each([
+    ['brackets within brackets', `${'['.repeat(200_000)}${']'.repeat(200_000)}`],
+    ['more objects than any answer has', `[${'{},'.repeat(1_000_000)}0]`],
+  ])('ends at an answer of %s, which is dear to parse', async (_what, result) => {
+    const url = await inspector((socket, message) =>
+      socket.send(`{"id":${idOf(message)},"result":${result}}`),
+    );
+    const connection = await CdpConnection.connect(url);
+    await expect(connection.send('Profiler.stop')).rejects.toMatchObject({
+      reason: 'malformed',
+      message: 'the inspector sent what is too deep or too wide',
+    });
+    expect(connection.isOpen).toBe(false);
+  });
+
   it('rejects what is under way when the target goes away', async () => {
     const url = await inspector((socket) => socket.terminate());
     const connection = await CdpConnection.connect(url);
