@@ -1,8 +1,8 @@
+import { maskArguments } from '../core/secrets/mask.ts';
 import { printable } from '../core/text.ts';
 import { type AccessFacts, hidePid, hidePidGroup } from './permission-facts.ts';
 import type { AccessRule } from './permission-rules.ts';
 import { ownProgram } from './standalone.ts';
-import { maskCredentials } from './target-title.ts';
 
 /** Commands that make readable what may not be read, to be pasted as they stand. */
 
@@ -112,7 +112,7 @@ export function ownCommandLine(
   typed: readonly string[] = process.argv.slice(2),
 ): readonly string[] {
   const isAttach = typed.find((word) => !word.startsWith('-')) === 'attach';
-  const isFit = maskCredentials(typed).every(
+  const isFit = maskArguments(typed).every(
     (word, at) => word === typed[at] && printable(word, word.length) === word,
   );
   return ownInvocation(isAttach && isFit ? typed : ['attach', String(pid)]);

@@ -1,6 +1,6 @@
+import type { HeaderPairs } from '../core/secrets/exchanges.ts';
 import type { Seconds } from '../core/types.ts';
 import type { KeptBody } from './kept-body.ts';
-import type { HeaderPairs } from './masking.ts';
 
 /** Why a request had no whole answer: `error.type` of its span. */
 export type ExchangeFailure =

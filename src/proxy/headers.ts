@@ -1,7 +1,7 @@
 import type { IncomingMessage } from 'node:http';
 import type { Bytes } from '../core/types.ts';
+import type { HeaderPairs } from '../core/secrets/exchanges.ts';
 import { headerOf } from './exchange.ts';
-import type { HeaderPairs } from './masking.ts';
 
 /** Cookies and tokens of single sign-on make heads larger than Node's 16 KiB. */
 export const HEAD_LIMIT: Bytes = 64 * 1024;

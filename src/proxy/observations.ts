@@ -7,11 +7,17 @@ import {
 } from '../core/semconv-proxy.ts';
 import { GENAI, requestModel } from '../core/semconv-genai.ts';
 import { newSpanId } from '../core/ids.ts';
+import {
+  type HeaderPairs,
+  maskEchoes,
+  maskHeaders,
+  maskTarget,
+  secretsIn,
+} from '../core/secrets/exchanges.ts';
 import { printable } from '../core/text.ts';
 import type { AttributeValue, Seconds, Snapshot, Span } from '../core/types.ts';
 import { type Exchange, headerOf, isEventStream } from './exchange.ts';
 import type { KeptBody } from './kept-body.ts';
-import { type HeaderPairs, maskedHeaders, maskedTarget, maskedText, secretsIn } from './masking.ts';
 
 /** What passed, as a recording keeps it. */
 
@@ -24,7 +30,7 @@ export function spanOf(
   { start, captures }: { readonly start: Seconds; readonly captures: boolean },
 ): Span {
   const { from, to, status, failure } = exchange;
-  const target = maskedTarget(exchange.target, { values: captures });
+  const target = maskTarget(exchange.target, { values: captures });
   const [path = '', query] = target.split('?', 2);
   const type = headerOf(exchange.requestHeaders, 'content-type')?.split(';')[0]?.trim();
   const all: Readonly<Record<string, AttributeValue | null | undefined>> = {
@@ -67,8 +73,8 @@ export function contentOf(exchange: Exchange): Snapshot {
   const message = (headers: HeaderPairs, kept: KeptBody): ProxyMessage => {
     const { body, encoding } = kept.content();
     return {
-      headers: maskedHeaders(headers),
-      body: body === null || encoding === 'base64' ? body : maskedText(body, secrets),
+      headers: maskHeaders(headers),
+      body: body === null || encoding === 'base64' ? body : maskEchoes(body, secrets),
       encoding,
       cut: kept.isCut,
     };
@@ -76,7 +82,7 @@ export function contentOf(exchange: Exchange): Snapshot {
   const body: ProxyContent = {
     index: exchange.index,
     method: exchange.method,
-    target: maskedTarget(exchange.target, { values: true }),
+    target: maskTarget(exchange.target, { values: true }),
     request: message(exchange.requestHeaders, exchange.requestBody),
     response: message(exchange.responseHeaders, exchange.responseBody),
   };

@@ -1,8 +1,9 @@
 import { describe, expect, it } from 'vitest';
-import { maskCredentials, titleOf } from '../../src/platform/target-title.ts';
+import { maskArguments } from '../../src/core/secrets/mask.ts';
+import { titleOf } from '../../src/platform/target-title.ts';
 import { start } from './processes.ts';
 
-const masked = (commandLine: string): string => maskCredentials(commandLine.split(' ')).join(' ');
+const masked = (commandLine: string): string => maskArguments(commandLine.split(' ')).join(' ');
 
 describe('a command line in a report', () => {
   it.each([
@@ -21,7 +22,7 @@ describe('a command line in a report', () => {
   });
 
   it('hides what follows Bearer within one argument', () => {
-    expect(maskCredentials(['-H', 'X: Bearer abc.def'])).toEqual(['-H', 'X: Bearer ***']);
+    expect(maskArguments(['-H', 'X: Bearer abc.def'])).toEqual(['-H', 'X: Bearer ***']);
   });
 
   it.each([
@@ -32,6 +33,14 @@ describe('a command line in a report', () => {
     'app http://user@host/path',
   ])('leaves %j as it is', (commandLine) => {
     expect(masked(commandLine)).toBe(commandLine);
+  });
+
+  it('is that of a running process, whatever stands within the quotes of its shell', async () => {
+    const line = `echo; read nothing; curl -H "Authorization: Bearer S3cretValue9" http://h:8000`;
+    const { pid } = await start('/bin/sh', ['-c', line]);
+    expect(titleOf(pid, 'sh')).toBe(
+      '/bin/sh -c echo; read nothing; curl -H "Authorization: Bearer ***" http://h:8000',
+    );
   });
 
   it('cannot send escape sequences to a terminal', async () => {

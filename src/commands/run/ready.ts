@@ -2,11 +2,11 @@ import { get } from 'node:http';
 import { get as getTls } from 'node:https';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { monotonicNow } from '../../core/clock.ts';
+import { maskText } from '../../core/secrets/mask.ts';
 import { ATTR, EVENT } from '../../core/semconv.ts';
 import { printable } from '../../core/text.ts';
 import type { Event, ObserveContext, Ratio, Seconds } from '../../core/types.ts';
 import { formatSeconds } from '../../core/units.ts';
-import { maskCredentials } from '../../platform/target-title.ts';
 import type { Source } from '../watching/watch.ts';
 
 /** `--ready-url`: asking a server that is starting until it answers, and how long that took. */
@@ -93,7 +93,7 @@ function readyEvent(at: Seconds, { after, url }: { after: Seconds; url: URL }): 
 }
 
 function shown(url: URL): string {
-  return printable(maskCredentials([url.href])[0] ?? '', 200);
+  return printable(maskText(url.href), 200);
 }
 
 /** Null when the answer's status is 2xx, else why not. Of the answer nothing but its status is read. Never rejects. */

@@ -2,10 +2,10 @@ import { readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { usageError } from '../../core/errors.ts';
 import { EXIT, type ExitCode } from '../../core/exit-code.ts';
+import { maskArguments } from '../../core/secrets/mask.ts';
 import { printable, quoteForShell } from '../../core/text.ts';
 import type { Session } from '../../core/session.ts';
 import { formatSeconds } from '../../core/units.ts';
-import { maskCredentials } from '../../platform/target-title.ts';
 import { type Backend, BACKENDS, backendsIn } from '../../session/backends.ts';
 import { attachCommand } from '../attach/attach.ts';
 import { attachUsage } from '../attach/options.ts';
@@ -111,7 +111,7 @@ async function run(context: CommandContext): Promise<ExitCode> {
   const say = (line: string): void => {
     if (values['quiet'] !== true) stderr.write(`trace: ${line}\n`);
   };
-  const shown = maskCredentials(command).map(quoteForShell).join(' ');
+  const shown = maskArguments(command).map(quoteForShell).join(' ');
   const note = (found: string): Promise<void> =>
     opened.store.update(opened.file, (document) => {
       document.append('evidence', {

@@ -1,5 +1,5 @@
 import { errorCode, TraceError } from '../../core/errors.ts';
-import { maskCredentials } from '../../platform/target-title.ts';
+import { maskArguments } from '../../core/secrets/mask.ts';
 import { openFiles, type SessionFile, sessionFolder, SessionStore } from '../../session/store.ts';
 import { printable, quoteForShell } from '../../core/text.ts';
 import type { CommandResult, Environment, OptionValues } from '../command-line/command.ts';
@@ -47,7 +47,7 @@ export class SessionLog {
     try {
       file ??= this.#onlyOpen();
       if (file === null) return;
-      const command = ['trace', ...maskCredentials(this.#argv)].map(quoteForShell).join(' ');
+      const command = ['trace', ...maskArguments(this.#argv)].map(quoteForShell).join(' ');
       await this.#store.update(file, (document) => {
         for (const { summary, link } of results) {
           document.append('evidence', {

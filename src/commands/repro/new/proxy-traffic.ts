@@ -1,4 +1,5 @@
 import type { LoadApi } from '../../../core/load-types.ts';
+import { MASK } from '../../../core/secrets/mark.ts';
 import { GENAI } from '../../../core/semconv-genai.ts';
 import {
   PROXY_ATTR,
@@ -15,7 +16,6 @@ import type {
   TrafficOrigin,
   TrafficRequest,
 } from '../../../../repro/parameters/parameters.ts';
-import { MASK } from '../../../proxy/masking.ts';
 import { recordedUrl } from './recorded-url.ts';
 
 /** The requests of a recording of `trace proxy`, to be sent again: with their bodies where they were kept, else with others as long. */

@@ -1,8 +1,8 @@
 import { existsSync, realpathSync } from 'node:fs';
 import { dirname, join, sep } from 'node:path';
 import type { Bytes } from '../../../core/types.ts';
+import { maskText } from '../../../core/secrets/mask.ts';
 import { readBeginSync } from '../../../platform/outside-file.ts';
-import { maskedText } from '../../../proxy/masking.ts';
 import type { Surroundings } from './fact.ts';
 
 /** Notes that people keep for each other and for agents: data, of which nothing is done. */
@@ -30,7 +30,7 @@ export function readNotes(
     if (real === null || found.has(real) || (within !== null && !real.startsWith(within + sep)))
       return;
     const text = textOf(real);
-    if (text !== null && text.trim() !== '') found.set(real, { path, text: maskedText(text, []) });
+    if (text !== null && text.trim() !== '') found.set(real, { path, text: maskText(text) });
   };
   if (named !== null) {
     for (const path of named) take(path, path.startsWith(root + sep) ? realOf(root) : null);
