@@ -1,5 +1,6 @@
 import type { CommandResult, Environment, OptionTable } from './commands/command-line/command.ts';
 import { COMMON_OPTIONS } from './commands/command-line/command.ts';
+import { maskedOutput } from './commands/command-line/masked-output.ts';
 import type { SessionLog } from './commands/session/log.ts';
 import { VERBS, type Verb, verbBelow } from './commands/registry.ts';
 import { TraceError, usageError } from './core/errors.ts';
@@ -7,7 +8,8 @@ import { EXIT, type ExitCode } from './core/exit-code.ts';
 import { printable } from './core/text.ts';
 
 /** Runs one command line (without node and script) and says how it ended. Throws nothing, ends nothing. */
-export async function main(argv: readonly string[], environment: Environment): Promise<ExitCode> {
+export async function main(argv: readonly string[], given: Environment): Promise<ExitCode> {
+  const environment = { ...given, stderr: maskedOutput(given.stderr) };
   try {
     return await dispatch(argv, environment);
   } catch (error) {

@@ -121,6 +121,26 @@ describe('mistakes on the command line', () => {
     expect((await run('\u001b]0;x\u0007')).err).not.toContain('\u001b');
   });
 
+  it('do not show what looks like a credential in what was typed', async () => {
+    const typed = [
+      ['load', 'ftp://bob:S3cretValue9@h.example'],
+      ['load', 'http://h.example', 'http://bob:S3cretValue9@h.example'],
+      ['attach', '1', '--otlp-endpoint', 'ftp://bob:S3cretValue9@h.example'],
+      ['attach', '1', '--metrics-url', `ftp://bob:S3cretValue9@${'h'.repeat(80)}`],
+      ['attach', '1', '--match', 'x --token S3cretValue9'],
+      ['attach', 'postgres://bob:S3cretValue9@h.example'],
+      ['show', '/nowhere?token=S3cretValue9'],
+      ['run', '--api-key', 'S3cretValue9'],
+      ['--password=S3cretValue9', 'attach'],
+    ];
+    for (const argv of typed) {
+      const { code, out, err } = await run(...argv);
+      expect(code, argv.join(' ')).not.toBe(0);
+      expect(err).toMatch(/^trace: ./);
+      expect(out + err).not.toContain('S3cret');
+    }
+  });
+
   it('takes the flags of every verb before it', async () => {
     const { code, err } = await run('--verbose', 'show');
     expect(code).toBe(2);

@@ -1,6 +1,7 @@
 import { dirname, isAbsolute, join, normalize, resolve } from 'node:path';
 import { readDuration } from '../core/duration.ts';
 import { type TraceError, usageError } from '../core/errors.ts';
+import { maskText } from '../core/secrets/mask.ts';
 import { printable } from '../core/text.ts';
 import type { Seconds } from '../core/types.ts';
 import { leadsOutside, readSettings } from './settings-file.ts';
@@ -240,7 +241,7 @@ function readSetting(setting: Setting, value: unknown, origin: Origin): Config {
 }
 
 function unusable(setting: Setting, value: unknown, origin: Origin): TraceError {
-  const said = printable(JSON.stringify(value), 60);
+  const said = printable(maskText(JSON.stringify(value)), 60);
   return usageError(`${nameOf(setting, origin)} is ${said}, not ${setting.wanted}`);
 }
 

@@ -1,6 +1,7 @@
 import { usageError } from '../../core/errors.ts';
 import type { Slo } from '../../core/load-types.ts';
 import { parsePid } from '../../core/pid.ts';
+import { maskText } from '../../core/secrets/mask.ts';
 import { genAiProfileOf } from '../../core/semconv-genai.ts';
 import { printable } from '../../core/text.ts';
 import type { Ratio, Seconds } from '../../core/types.ts';
@@ -153,7 +154,7 @@ function splitPositionals(
   const [url, another] = positionals.filter((word) => !isGoodput(word));
   if (another !== undefined) {
     throw usageError(
-      `one URL at a time, got also '${printable(another, 60)}'`,
+      `one URL at a time, got also '${printable(maskText(another), 60)}'`,
       'Results of several machines are joined by trace load merge.',
     );
   }

@@ -1,5 +1,6 @@
 import { usageError } from '../../core/errors.ts';
 import type { LoadApi } from '../../core/load-types.ts';
+import { maskText } from '../../core/secrets/mask.ts';
 import { printable } from '../../core/text.ts';
 import { contradiction, type LoadValues } from './values.ts';
 import { LOAD_APIS } from './apis.ts';
@@ -78,7 +79,9 @@ export function parseEndpoint(
     path: `${path}${url.search}`,
     modelsPath,
     api,
-    shown: `${unix === null ? '' : `${printable(unix)} `}${url.protocol}//${url.host}${path}${query}`,
+    shown: maskText(
+      `${unix === null ? '' : `${printable(unix)} `}${url.protocol}//${url.host}${path}${query}`,
+    ),
     unix,
     headers: headers.filter(([name]) => name.toLowerCase() !== 'host'),
     key,
@@ -92,16 +95,11 @@ function parseUrl(text: string): URL {
   const url = URL.canParse(whole) ? new URL(whole) : null;
   if (url === null || (url.protocol !== 'http:' && url.protocol !== 'https:') || url.host === '') {
     throw usageError(
-      `expected the URL of a server, got '${printable(withoutCredentials(text), 100)}'`,
+      `expected the URL of a server, got '${printable(maskText(text), 100)}'`,
       'Such as http://127.0.0.1:8000, or https://host/v1',
     );
   }
   return url;
-}
-
-/** What was typed may hold a password even where it is no URL. */
-function withoutCredentials(text: string): string {
-  return text.replace(/\/\/[^/@]*@/, '//…@');
 }
 
 /** The API from the path, the path from the API: `/v1` and no path are completed, any other path is taken as it is. */
