@@ -1,4 +1,5 @@
 import { FINDING_KINDS, type FindingKind, mechanismOf } from './catalogue/catalogue.ts';
+import { maskText } from './secrets/mask.ts';
 import type {
   CollectorInfo,
   Evidence,
@@ -29,6 +30,8 @@ const GAP_REASONS: readonly Gap['reason'][] = [
 const SEVERITIES: readonly Finding['severity'][] = ['critical', 'warning', 'note'];
 const CONFIDENCES: readonly Finding['confidence'][] = ['confirmed', 'likely', 'inconclusive'];
 const TRACE_ID = /^[0-9a-f]{32}$/;
+/** No title that trace writes is as long. */
+const TITLE_LIMIT = 4096;
 /** The trace id of a run whose own cannot be read. */
 export const NO_TRACE_ID: string = '0'.repeat(32);
 
@@ -212,7 +215,8 @@ function toTarget(target: Body): TargetInfo {
     startTicks: asFinite(target['startTicks']),
     runtime: asString(target['runtime'], 'unknown'),
     runtimeVersion: stringOrNull(target['runtimeVersion']),
-    title: asString(target['title']),
+    // An older trace may have let more of a command line pass.
+    title: maskText(asString(target['title']).slice(0, TITLE_LIMIT)),
     role: stringOrNull(target['role']),
     ...(isFiniteNumber(target['namespacePid']) ? { namespacePid: target['namespacePid'] } : {}),
     ...(typeof target['container'] === 'string' ? { container: target['container'] } : {}),

@@ -1,5 +1,7 @@
 import { validateHeaderName, validateHeaderValue } from 'node:http';
 import { usageError } from '../core/errors.ts';
+import { maskAttributes } from '../core/secrets/exchanges.ts';
+import { maskText } from '../core/secrets/mask.ts';
 import { ATTR } from '../core/semconv.ts';
 import { printable } from '../core/text.ts';
 import type { Attributes, Seconds } from '../core/types.ts';
@@ -122,7 +124,7 @@ class EnvironmentReader {
     if (!parsed.ok) this.warnings.push('OTEL_RESOURCE_ATTRIBUTES is not key=value,…: ignored');
     const service = this.#get('OTEL_SERVICE_NAME');
     return {
-      ...(parsed.ok ? Object.fromEntries(parsed.pairs) : {}),
+      ...(parsed.ok ? maskAttributes(Object.fromEntries(parsed.pairs)) : {}),
       ...(service === undefined ? {} : { [ATTR.serviceName]: service }),
     };
   }
@@ -266,7 +268,7 @@ class EnvironmentReader {
 function parseEndpoint(variable: string, text: string): URL {
   const url = URL.canParse(text) ? new URL(text) : null;
   if (url !== null && (url.protocol === 'http:' || url.protocol === 'https:')) return url;
-  const shown = printable(text.replace(/\/\/[^/@]*@/, '//***@'), 100);
+  const shown = printable(maskText(text), 100);
   throw usageError(
     `${variable} is ${shown}, not an http:// or https:// URL`,
     `Write it as http://host:4318.`,
@@ -282,5 +284,5 @@ function basicAuthorization(url: URL): Record<string, string> {
 
 /** An endpoint as it may be printed: no query, which may hold a key. */
 export function displayUrl(url: URL): string {
-  return printable(`${url.origin}${url.pathname === '/' ? '' : url.pathname}`);
+  return printable(maskText(`${url.origin}${url.pathname === '/' ? '' : url.pathname}`));
 }

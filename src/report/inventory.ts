@@ -1,4 +1,5 @@
 import { isAbsolute, relative } from 'node:path';
+import { maskText } from '../core/secrets/mask.ts';
 import type { Bytes, RunEnd, RunStart, Seconds, Severity } from '../core/types.ts';
 import { formatBytes, formatCount, formatSeconds, formatTime } from '../core/units.ts';
 import { escapeUnsafe, rfc3339 } from './json.ts';
@@ -180,7 +181,7 @@ function targetOf(one: InventoryRow): string {
 
 function urlOf({ start }: InventoryRow): string | null {
   const url = start?.settings['url'];
-  return typeof url === 'string' ? url : null;
+  return typeof url === 'string' ? maskText(url) : null;
 }
 
 /** `2 critical`, `3 warning`: how many of the gravest kind; a recording without an end has not counted them. */

@@ -94,6 +94,17 @@ describe('settings', () => {
     expect(read({ ...env, OTEL_SERVICE_NAME: 'b' })?.resource['service.name']).toBe('b');
   });
 
+  it('send no credential among the attributes of the resource', () => {
+    const own = 'process.command_line=x --password S3cretValue9 --port 8000';
+    const given = `service.name=a,${own},api.token=S3cretValue9`;
+    const env = { ...BASE, OTEL_RESOURCE_ATTRIBUTES: given };
+    expect(read(env)?.resource).toEqual({
+      'service.name': 'a',
+      'process.command_line': 'x --password *** --port 8000',
+      'api.token': '***',
+    });
+  });
+
   it.each([
     ['OTEL_RESOURCE_ATTRIBUTES', 'a=1,b', 'OTEL_RESOURCE_ATTRIBUTES is not key=value,…: ignored'],
     ['OTEL_RESOURCE_ATTRIBUTES', 'a=%zz', 'OTEL_RESOURCE_ATTRIBUTES is not key=value,…: ignored'],
@@ -178,7 +189,7 @@ describe('settings', () => {
 
   it.each([
     [{ OTEL_EXPORTER_OTLP_ENDPOINT: 'host:4318' }, 'OTEL_EXPORTER_OTLP_ENDPOINT is host:4318, not'],
-    [{ OTEL_EXPORTER_OTLP_ENDPOINT: 'ftp://u:secret@h' }, 'is ftp://***@h, not an http:// or'],
+    [{ OTEL_EXPORTER_OTLP_ENDPOINT: 'ftp://u:secret@h' }, 'is ftp://u:***@h, not an http:// or'],
     [{ ...BASE, OTEL_EXPORTER_OTLP_PROTOCOL: 'udp' }, 'udp, not http/protobuf, http/json or grpc'],
   ])('%j are a usage error', (env, message) => {
     expect(() => read(env)).toThrow(

@@ -1,5 +1,6 @@
 import { resolve } from 'node:path';
 import { newTraceId } from '../../core/ids.ts';
+import { maskText } from '../../core/secrets/mask.ts';
 import { printable } from '../../core/text.ts';
 import type { Clock, Seconds } from '../../core/types.ts';
 import { defaultRecordingDirectory } from '../../recording/directory.ts';
@@ -41,7 +42,7 @@ export class ProxyRecord {
         traceId: newTraceId(),
         targets: [],
         collectors: [],
-        settings: { url: target.href, capture_content: captures },
+        settings: { url: maskText(target.href), capture_content: captures },
       },
       env,
       ifExists: output === null ? 'suffix' : 'fail',

@@ -1,3 +1,4 @@
+import { maskText } from '../../core/secrets/mask.ts';
 import { printable } from '../../core/text.ts';
 import type { Seconds } from '../../core/types.ts';
 import { decideSurface, isRewritable, type Surface } from '../../report/style.ts';
@@ -36,8 +37,9 @@ export abstract class RunScreen<Options extends ScreenOptions> implements SinkSc
 
   /** Something went wrong beside the observing; said at once, and again in the report. */
   problem(text: string): void {
-    this.problems.push(text);
-    this.note(printable(text, 400));
+    const safe = maskText(text);
+    this.problems.push(safe);
+    this.note(printable(safe, 400));
   }
 
   /** The recording on disk ends early; the report comes from memory. */

@@ -1,4 +1,5 @@
 import { setMaxListeners } from 'node:events';
+import { maskText } from '../../core/secrets/mask.ts';
 import { ATTR } from '../../core/semconv.ts';
 import type {
   Attributes,
@@ -270,6 +271,6 @@ export function ownCpuTime(): Seconds {
 
 function failure(collector: string, clock: Clock, error: unknown): Observation {
   const at = clock.now();
-  const detail = error instanceof Error ? error.message : String(error);
+  const detail = maskText(error instanceof Error ? error.message : String(error));
   return { kind: 'gap', from: at, to: at, collector, reason: 'failed', detail };
 }

@@ -1,9 +1,13 @@
 import type { LoadErrorClass, RequestError } from '../../core/load-types.ts';
 import { asObject } from '../../core/otlp-values.ts';
+import { maskText } from '../../core/secrets/mask.ts';
 import { printable } from '../../core/text.ts';
 import type { Seconds } from '../../core/types.ts';
 import { errorOf } from './decoded.ts';
 import { DETAIL_CHARACTERS } from './limits.ts';
+
+/** Characters of a detail that are looked at: what is cut may hold the beginning of a credential. */
+const LOOKED_AT = 4 * DETAIL_CHARACTERS;
 
 /** What a connection was doing when it failed. */
 export type Phase =
@@ -22,7 +26,17 @@ export function failure(
   status: number | null = null,
   retryAfter: Seconds | null = null,
 ): RequestError {
-  return { class: kind, status, detail: printable(detail, DETAIL_CHARACTERS), retryAfter };
+  return { class: kind, status, detail: shown(detail), retryAfter };
+}
+
+/** The failures of a run mostly say the same: it is looked at once. */
+let last = { detail: '', shown: '' };
+
+/** What is kept of a detail: servers repeat keys and headers in what they answer. */
+function shown(detail: string): string {
+  if (detail !== last.detail)
+    last = { detail, shown: printable(maskText(detail.slice(0, LOOKED_AT)), DETAIL_CHARACTERS) };
+  return last.shown;
 }
 
 /** The class of a socket's error in this phase. */

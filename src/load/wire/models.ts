@@ -3,6 +3,7 @@ import { request as httpsRequest } from 'node:https';
 import { TraceError } from '../../core/errors.ts';
 import { EXIT } from '../../core/exit-code.ts';
 import { asArray, asObject } from '../../core/otlp-values.ts';
+import { maskText } from '../../core/secrets/mask.ts';
 import { printable } from '../../core/text.ts';
 import type { Seconds } from '../../core/types.ts';
 import { formatSeconds } from '../../core/units.ts';
@@ -51,7 +52,8 @@ export async function listModels(
   }
   const models = modelsOf(body);
   if (models.length > 0) return models;
-  throw problem('ERR_NO_MODELS', `${where} lists no model: ${printable(body, 100)}`, {
+  const said = printable(maskText(body.slice(0, 1000)), 100);
+  throw problem('ERR_NO_MODELS', `${where} lists no model: ${said}`, {
     remedy: 'Name the model with -m.',
   });
 }

@@ -95,6 +95,40 @@ it(
 );
 
 it(
+  'keeps no credential in the address, in other headers and in what was said',
+  async () => {
+    const { environment, ended } = await start('-o', 'forms', '--capture-content');
+    const port = Number(/127\.0\.0\.1:(\d+) passes/.exec(environment.err())?.[1]);
+    const said = `curl -H 'Authorization: Bearer S3cretValue9' http://h.example:8000`;
+    const next = 'https%3A%2F%2Fu%3AS3cretValue9%40h.example';
+    await new Promise<void>((done, fail) => {
+      const sent = request(
+        {
+          method: 'POST',
+          host: '127.0.0.1',
+          port,
+          path: `/v1/chat?X-Amz-Signature=S3cretValue9&next=${next}&page=2`,
+          headers: {
+            'X-Database': 'postgres://u:S3cret/Value9@db.example/app',
+            'X-Other': 'token=S3cretValue9; page=2',
+          },
+        },
+        (answer) => answer.resume().on('end', done),
+      );
+      sent.on('error', fail);
+      sent.end(JSON.stringify({ content: said, db_password: 'S3cretValue9', max_tokens: 9 }));
+    });
+    environment.send('SIGINT');
+    expect(await ended).toBe(0);
+    const all = everything('forms');
+    expect(all).not.toMatch(/S3cret|Value9/);
+    for (const kept of ['X-Amz-Signature', 'page=2', 'db.example/app', 'http://h.example:8000'])
+      expect(all).toContain(kept);
+  },
+  LIMIT_MS,
+);
+
+it(
   'keeps what was said where that is asked for, and no credential; on a Unix socket of its user',
   async () => {
     const unix = join(cwd, 's');

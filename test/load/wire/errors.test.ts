@@ -42,6 +42,23 @@ describe('an answer that is no success', () => {
       [json({ detail: [{ loc: ['body'] }] }, 422)],
     ],
     [
+      '401 that repeats the key',
+      'http.4xx',
+      'key: Incorrect API key provided: ***',
+      [
+        json(
+          { error: { message: 'Incorrect API key provided: S3cretValue9', type: 'key' } },
+          401,
+        ),
+      ],
+    ],
+    [
+      '400 that repeats the headers',
+      'http.4xx',
+      '{"authorization":"Bearer ***","host":"h"}',
+      ['HTTP/1.1 400 Bad\r\nContent-Length: 50\r\n\r\n{"authorization":"Bearer S3cretValue9","host":"h"}'],
+    ],
+    [
       '500',
       'http.5xx',
       'Internal Server Error',
