@@ -1,3 +1,4 @@
+import { maskText } from '../../src/core/secrets/mask.ts';
 import { printable } from '../../src/core/text.ts';
 import { formatSeconds } from '../../src/core/units.ts';
 import type { OracleKind } from '../parameters/parameters.ts';
@@ -6,6 +7,9 @@ import type { Trial } from './trial.ts';
 
 /** The last line of a script, as the contract of reproductions has it. */
 const TALLY = /^Errors: (\d{1,9}) \/ (\d{1,9})$/gm;
+
+/** Characters of a line that are looked at for what must not be shown. */
+const LOOKED_AT = 1000;
 
 /** What a script's exit code means: those of `git bisect run`. */
 const REPRODUCED = 1;
@@ -51,5 +55,5 @@ function colon(output: string): string {
 
 function lastLine(output: string): string | null {
   const line = output.trimEnd().split('\n').at(-1)?.trim() ?? '';
-  return line === '' ? null : printable(line, 160);
+  return line === '' ? null : printable(maskText(line.slice(0, LOOKED_AT)), 160);
 }

@@ -1,3 +1,4 @@
+import { maskText } from '../core/secrets/mask.ts';
 import type { Fields } from '../core/session.ts';
 import {
   entriesIn,
@@ -75,7 +76,7 @@ export class SessionDocument {
       this.#setBold(key, value);
       return;
     }
-    const line = `${key}: ${encodeScalar(value)}`;
+    const line = `${key}: ${encodeScalar(maskText(value))}`;
     const range = this.#frontmatter();
     if (range === null) {
       this.#splice(0, 0, ['---', line, '---', '']);
@@ -119,7 +120,7 @@ export class SessionDocument {
       return;
     }
     const at = this.#endOf(section, this.#fieldsOf(section).at(-1)?.to);
-    this.#insert(at, encodeValue(key, value, written), { apart: false });
+    this.#insert(at, linesOf(key, value, written), { apart: false });
   }
 
   entries(section: string): readonly Fields[] {
@@ -132,7 +133,7 @@ export class SessionDocument {
   append(section: string, entry: Fields, written: Readonly<Record<string, Form>> = {}): void {
     const lines = Object.entries(entry)
       .filter(([, value]) => value !== '')
-      .flatMap(([key, value]) => encodeValue(key, value, written[key]))
+      .flatMap(([key, value]) => linesOf(key, value, written[key]))
       .map((line, i) => (i === 0 ? `- ${line}` : line === '' ? '' : `  ${line}`));
     const at = this.#endOf(section, this.#entriesOf(section).at(-1)?.to);
     this.#insert(at, lines, { apart: true });
@@ -151,12 +152,12 @@ export class SessionDocument {
     this.#splice(
       entry.to,
       0,
-      encodeValue(key, value).map((line) => (line === '' ? '' : indent + line)),
+      linesOf(key, value).map((line) => (line === '' ? '' : indent + line)),
     );
   }
 
   #replace(field: Field, value: string, written: Form): void {
-    const [first = '', ...below] = encodeValue('', value, written);
+    const [first = '', ...below] = linesOf('', value, written);
     const indent = ' '.repeat(/^\s*[-*]\s/.test(field.prefix) ? field.column + 2 : field.column);
     const lines = [
       field.prefix + first.slice(1),
@@ -195,7 +196,8 @@ export class SessionDocument {
   }
 
   #setBold(key: string, value: string): void {
-    const line = `**${this.#layout.head?.[key] ?? titleOf(key)}**: ${encodeScalar(value)}`;
+    const name = this.#layout.head?.[key] ?? titleOf(key);
+    const line = `**${name}**: ${encodeScalar(maskText(value))}`;
     const field = this.#properties().find((one) => one.key === this.#nameOf(key));
     if (field !== undefined) {
       this.#splice(field.from, field.to - field.from, [line]);
@@ -302,6 +304,14 @@ function spliced(
   { remove, added }: { readonly remove: number; readonly added: readonly string[] },
 ): string[] {
   return [...items.slice(0, at), ...added, ...items.slice(at + remove)];
+}
+
+/**
+ * A value as it is written. A session is committed and read by others, so that no credential gets
+ * into it; only lists stay as they are, which are commands to be run again and quotes of code.
+ */
+function linesOf(key: string, value: string, written: Form = {}): readonly string[] {
+  return encodeValue(key, written.list === true ? value : maskText(value), written);
 }
 
 /** `current_focus` as a heading. */

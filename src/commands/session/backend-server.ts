@@ -5,6 +5,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { monotonicNow } from '../../core/clock.ts';
 import { errorCode, TraceError } from '../../core/errors.ts';
 import { EXIT } from '../../core/exit-code.ts';
+import { maskArguments, maskText } from '../../core/secrets/mask.ts';
 import { printable } from '../../core/text.ts';
 import type { Bytes, Seconds } from '../../core/types.ts';
 import { formatSeconds } from '../../core/units.ts';
@@ -64,13 +65,14 @@ export class BackendServer {
     cwd: string,
     say: (line: string) => void,
   ): Promise<void> {
-    say(`runs ${command.join(' ')}`);
+    const shown = maskArguments(command).join(' ');
+    say(`runs ${shown}`);
     const child = this.#spawn(command, cwd);
     await new Promise<void>((done) => child.once('close', done).once('error', done));
     this.#child = null;
     if (child.exitCode !== 0)
       throw this.#failed(
-        `${printable(command.join(' '), 120)} ended with ${child.exitCode ?? 'nothing'}`,
+        `${printable(shown, 120)} ended with ${child.exitCode ?? 'nothing'}`,
       );
     this.#ended = null;
   }
@@ -194,7 +196,7 @@ export class BackendServer {
       return text
         .split('\n')
         .slice(-lines)
-        .map((line) => printable(line, 200))
+        .map((line) => printable(maskText(line), 200))
         .join('\n');
     } catch {
       return '';

@@ -2,7 +2,7 @@ import { readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { usageError } from '../../core/errors.ts';
 import { EXIT, type ExitCode } from '../../core/exit-code.ts';
-import { maskArguments } from '../../core/secrets/mask.ts';
+import { maskArguments, maskText } from '../../core/secrets/mask.ts';
 import { printable, quoteForShell } from '../../core/text.ts';
 import type { Session } from '../../core/session.ts';
 import { formatSeconds } from '../../core/units.ts';
@@ -131,7 +131,8 @@ async function run(context: CommandContext): Promise<ExitCode> {
     await note(
       `answered after ${formatSeconds(server.readyAfter)} as ${printable(said.model, 120)}: ${printable(said.text, 300)}`,
     );
-    environment.stdout.write(`${printable(said.model, 120)}: ${printable(said.text, 2000)}\n`);
+    const answered = printable(maskText(said.text), 2000);
+    environment.stdout.write(`${printable(said.model, 120)}: ${answered}\n`);
     const code = await watch(pid, duration, { context, signals });
     if (signals.received !== null) return EXIT.interrupted;
     answer(context, 'backend', opened, [`watched for ${duration}; stopped`, log]);

@@ -1,5 +1,6 @@
 import { usageError } from '../../core/errors.ts';
 import { EXIT, type ExitCode } from '../../core/exit-code.ts';
+import { maskArguments } from '../../core/secrets/mask.ts';
 import { encodeList } from '../../core/session-value.ts';
 import { isApprovedHere, keepApproval } from '../../session/approval-record.ts';
 import { readSession } from '../../session/session.ts';
@@ -96,6 +97,13 @@ async function run(context: CommandContext): Promise<ExitCode> {
   const text = trialsText(trials);
   const at = new Date().toISOString();
   const seen = trials.failing > 0;
+  const shown = maskArguments(command);
+  // It is run again by every attempt: with a credential replaced it would show something else.
+  if (seen && values['quiet'] !== true && shown.some((word, i) => word !== command[i]))
+    environment.stderr.write(
+      'trace: the command is kept as it was typed, and holds what looks like a credential\n' +
+        '       Pass it by a variable of the environment and run reproduce again.\n',
+    );
   const place = { path: opened.file.path, env: environment.env };
   await opened.store.update(opened.file, (document, session) => {
     const isApproved = isApprovedHere(session, place);
@@ -107,7 +115,7 @@ async function run(context: CommandContext): Promise<ExitCode> {
     }
     document.append('evidence', {
       timestamp: at,
-      checked: `reproduction: ${command.join(' ')}`,
+      checked: `reproduction: ${shown.join(' ')}`,
       found: text,
     });
     // Whoever typed this command has approved before, and the diagnosis is the same.

@@ -15,7 +15,7 @@ import type { ImportedReport } from './sources/imported.ts';
 /** A description of what is wrong; untrusted, unless it was typed. */
 export interface Source {
   readonly title: string | null;
-  /** Verbatim, as far as it is kept. */
+  /** Verbatim, as far as it is kept; the file holds it without credentials. */
   readonly trigger: string;
   readonly symptoms: Fields;
   /** Whether somebody else wrote it. */

@@ -1,5 +1,6 @@
 import { usageError } from '../../core/errors.ts';
 import type { ExitCode } from '../../core/exit-code.ts';
+import { maskText } from '../../core/secrets/mask.ts';
 import type { Fields } from '../../core/session.ts';
 import { newSession } from '../../session/new-session.ts';
 import type { Command, CommandContext, Usage } from '../command-line/command.ts';
@@ -61,6 +62,9 @@ Examples:
 More: docs/session.md says what the file holds and which gates there are.
 `;
 
+/** Characters of a title that are looked at: names of files are shorter. */
+const TITLE_LIMIT = 4096;
+
 const { session: _, ...options } = SESSION_OPTIONS;
 
 /** `trace session start` as its help shows it. */
@@ -117,7 +121,9 @@ async function begin(
   const store = storeOf(context);
   const isDescribed = values['no-environment'] !== true;
   const notes = isDescribed ? await notesOf(context) : [];
-  const title = textOf(values, 'title') ?? source.title ?? source.trigger.split('\n')[0] ?? '';
+  const named = textOf(values, 'title') ?? source.title ?? source.trigger.split('\n')[0] ?? '';
+  // The file is named after it.
+  const title = maskText(named.slice(0, TITLE_LIMIT));
   const text = newSession({
     trigger: source.trigger,
     goal: values['diagnose'] === true ? 'find_root_cause_only' : 'find_and_fix',

@@ -1,5 +1,6 @@
 import { usageError } from '../../core/errors.ts';
 import type { ExitCode } from '../../core/exit-code.ts';
+import { maskText } from '../../core/secrets/mask.ts';
 import { hasSymptoms } from '../../session/session.ts';
 import type { Command, CommandContext, Usage } from '../command-line/command.ts';
 import { filledIn, type FormField } from './editor.ts';
@@ -59,7 +60,7 @@ async function run(context: CommandContext): Promise<ExitCode> {
   const opened = openSession(context);
   await opened.store.update(opened.file, (document, { symptoms, status }) => {
     const changed = Object.keys(given).filter(
-      (key) => (symptoms[key] ?? '') !== '' && symptoms[key] !== given[key],
+      (key) => (symptoms[key] ?? '') !== '' && symptoms[key] !== maskText(given[key] ?? ''),
     );
     if (changed.length > 0) {
       throw gateError(`symptoms are fixed once they were gathered: ${changed.join(', ')}`, [

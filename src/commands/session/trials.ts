@@ -1,5 +1,6 @@
 import { runGroup } from '../../../repro/trials/process-group.ts';
 import { exactUpperBound } from '../../core/proportions.ts';
+import { maskText } from '../../core/secrets/mask.ts';
 import { printable } from '../../core/text.ts';
 import type { Seconds } from '../../core/types.ts';
 import type { CommandContext } from '../command-line/command.ts';
@@ -48,7 +49,8 @@ export async function runTrials(
       const env = context.environment.env as NodeJS.ProcessEnv;
       const end = await runGroup(command, { cwd, env, limit, abort: abort.signal });
       if (end.ended === 'aborted') break;
-      const text = end.output.slice(-OUTPUT_KEPT);
+      // With more before it: the beginning of what is kept may be the middle of a credential.
+      const text = maskText(end.output.slice(-2 * OUTPUT_KEPT)).slice(-OUTPUT_KEPT);
       if (end.ended === 'exit') for (const { title } of end.left) left.add(title);
       if (end.ended === 'exit' && end.code === 0) {
         counts.passing++;

@@ -1,3 +1,4 @@
+import { maskArguments } from '../../core/secrets/mask.ts';
 import type { Session } from '../../core/session.ts';
 import { decodeList } from '../../core/session-value.ts';
 
@@ -25,7 +26,7 @@ export function renderSessionReport(session: Session): string {
       (reproduction['command'] ?? '') === ''
         ? bullet('none', reproduction['no_repro'])
         : [
-            `- ${code(decodeList(reproduction['command'] ?? '').join(' '))}`,
+            `- ${code(maskArguments(decodeList(reproduction['command'] ?? '')).join(' '))}`,
             ...bullet('seen', reproduction['seen_failing']),
           ],
     ],
