@@ -1,5 +1,7 @@
 import { isIP } from 'node:net';
 import { errorCode } from '../../src/core/errors.ts';
+import { MASK } from '../../src/core/secrets/mark.ts';
+import { maskText } from '../../src/core/secrets/mask.ts';
 import { printable } from '../../src/core/text.ts';
 import type { Seconds } from '../../src/core/types.ts';
 import type { Client as PgClient } from 'pg';
@@ -10,7 +12,6 @@ import type { SessionRow } from './sessions.ts';
 const CONNECT_LIMIT: Seconds = 5;
 /** A server that takes longer for its own tables is in trouble, and must not get more of it from us. */
 const STATEMENT_LIMIT: Seconds = 2;
-const MASK = '***';
 /**
  * `default_transaction_read_only` makes any write an error. Sent as a statement: connection poolers refuse most parameters of a connection. No parallel
  * workers and no compilation for a question of milliseconds.
@@ -150,7 +151,7 @@ function troubleOf(error: unknown, secrets: readonly string[]): PostgresTrouble 
   const needsPassword = /SASL|password must be a string|no password/i.test(said);
   const remedy = REMEDIES[code] ?? (needsPassword ? REMEDIES['28P01'] : undefined) ?? null;
   return new PostgresTrouble(
-    needsPassword && code !== '28P01' ? 'it asks for a password' : printable(masked, 300),
+    needsPassword && code !== '28P01' ? 'it asks for a password' : printable(maskText(masked), 300),
     remedy,
   );
 }
