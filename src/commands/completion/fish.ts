@@ -26,6 +26,10 @@ function __trace_processes
         # Titles belong to others: nothing that a terminal would obey.
         set title (string replace -ra '[^[:print:]]+' ' ' -- $title | string sub -l 60)
         if string match -qir '${processPattern}' -- "$title"
+            # What is assigned or asked for may be a credential.
+            if string match -qr '=|://' -- "$words[2]"
+                set title (string replace -r ' .*' '' -- $title)
+            end
             printf '%s\\t%s\\n' $pid "$title"
         end
     end

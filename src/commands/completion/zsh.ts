@@ -14,6 +14,8 @@ _trace_processes() {
     { IFS= read -r -d '' first; IFS= read -r -d '' second } 2>/dev/null <$file
     title="\${first:t} \${second:t}"
     [[ \${title:l} =~ '${processPattern}' ]] || continue
+    # What is assigned or asked for may be a credential.
+    [[ $second == (*=*|*://*) ]] && title=\${first:t}
     # Titles belong to others: nothing that a terminal would obey.
     found+=("\${\${file#/proc/}%/cmdline}:\${title//[^[:print:]]/?}")
   done

@@ -48,17 +48,18 @@ function bashOffers(...line: readonly string[]): string[] {
   return out.toString().split('\n').filter(Boolean);
 }
 
-/** What fish would offer for this line, without the descriptions. */
-function fishOffers(line: string): string[] {
+/** What fish would offer for this line, with the descriptions. */
+function fishRows(line: string): string[] {
   const ask = `source '${join(folder, 'fish')}'; complete -C '${line}'`;
   const out = execFileSync(fish.path(), ['--no-config', '-c', ask], {
     env: { ...process.env, HOME: folder, XDG_CONFIG_HOME: folder, XDG_DATA_HOME: folder },
   });
-  return out
-    .toString()
-    .split('\n')
-    .map((row) => row.split('\t')[0] ?? '')
-    .filter(Boolean);
+  return out.toString().split('\n').filter(Boolean);
+}
+
+/** The same without the descriptions. */
+function fishOffers(line: string): string[] {
+  return fishRows(line).map((row) => row.split('\t')[0] ?? '');
 }
 
 /** Types a line and a tab into an interactive zsh on a terminal of its own, until it shows what is wanted. */
@@ -179,6 +180,15 @@ describe.runIf(fish.isWanted)('in fish (needs fish)', () => {
       "console.log(''); setInterval(() => {}, 1e3)",
     ]);
     expect(fishOffers('trace attach ')).toContain(String(node.pid));
+  });
+
+  it('shows of a process nothing that was assigned', async () => {
+    const { pid } = await start(process.execPath, [
+      '--conditions=S3cretValue9',
+      '-e',
+      "console.log(''); setInterval(() => {}, 1e3)",
+    ]);
+    expect(fishRows('trace attach ')).toContain(`${pid}\tnode`);
   });
 });
 
