@@ -59,7 +59,7 @@ function userinfoLength(scheme: string, rest: string, isCut: boolean): number {
   // `postgresql+asyncpg`, `mongodb+srv`.
   const isStore = STORES.has(scheme.toLowerCase().split(/[+.-]/)[0] ?? '');
   const at = (isStore ? withPath : authority).lastIndexOf('@');
-  if (at !== -1) return at;
+  if (at !== -1) return isHost(authority, at) ? at : withPath.lastIndexOf('@');
   // A port that is no number: it is the beginning of a password that holds a slash.
   const port = /^(?:\[[^\]]*\]|[^:]*):(.+)$/s.exec(authority)?.[1] ?? '';
   if (/^(?:\d*…?$|[${<*])/.test(port)) return 0;
@@ -68,6 +68,15 @@ function userinfoLength(scheme: string, rest: string, isCut: boolean): number {
   // Where the text ends, what is missing may have begun with the `@`.
   const isWeb = /^(?:git\+)?https?$/i.test(scheme);
   return isCut && authority === rest && (isStore || isWeb) ? rest.replace(/…$/, '').length : 0;
+}
+
+/**
+ * Whether what stands behind an `@` is the host. One without a dot and a port, behind a password,
+ * may be the rest of it, up to a slash: then another `@` follows.
+ */
+function isHost(authority: string, at: number): boolean {
+  const host = authority.slice(at + 1);
+  return !authority.slice(0, at).includes(':') || /[.:\]]|^localhost$/.test(host);
 }
 
 function maskedUserinfo(text: string, scheme: string): string {

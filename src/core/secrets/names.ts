@@ -73,7 +73,7 @@ const KEYS = new Set(
     'account shared storage master auth license subscription service client admin aes hmac ' +
     'jwt ssh gpg ssl tls webhook deploy consumer cipher wrap app application instrumentation ' +
     'integration openai anthropic azure google mistral groq nvidia cohere datadog dd sendgrid ' +
-    'mailgun stripe twilio write ingest root'
+    'mailgun stripe twilio write ingest root functions'
   ).split(' '),
 );
 /** Keys that find something, or that are pressed. */
@@ -115,6 +115,7 @@ function byLastWord(words: readonly string[], place: NamePlace): Strength | null
     return last === 'pass' && place.isLoose === true ? 'possible' : 'likely';
   }
   if (last === 'sig' || last === 'signature') return place.isQuery === true ? 'likely' : 'possible';
+  if (last === 'auth' && words[0] === 'x') return 'likely';
   if (['auth', 'pat', 'otp', 'totp', 'sid', 'csrf', 'xsrf'].includes(last)) return 'possible';
   const isOfQuery = ['code', 'assertion', 'samlresponse', 'response', 'session'].includes(last);
   return place.isQuery === true && isOfQuery ? 'possible' : null;

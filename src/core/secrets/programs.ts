@@ -119,13 +119,18 @@ export class ProgramWords {
     const { options, once } = this.#program;
     for (const { flag, kind, at } of options) {
       const isSame = at !== 'next' && flag.length === 2 && word.startsWith(flag) && word !== flag;
-      if (!isSame && (at === 'same' || word !== flag)) continue;
+      // `curl -sSu user:password`: several in one word, of which the last has the value.
+      const isLast = kind === 'userinfo' && /^-[A-Za-z]{2,8}$/.test(word) && endsWith(word, flag);
+      if (!isSame && !isLast && (at === 'same' || word !== flag)) continue;
       if (once === true) this.#program = null;
       return { kind, at: isSame ? flag.length : null };
     }
     return null;
   }
 }
+
+const endsWith = (word: string, flag: string): boolean =>
+  flag.length === 2 && word.endsWith(flag.slice(1));
 
 /** The value of such an option without the credential in it; null where there is none. */
 export function maskedValue(value: string, kind: ValueKind): string | null {

@@ -88,6 +88,20 @@ const SHAPES: readonly Shape[] = [
     isOne: certain,
   },
   {
+    of: 'SMTP, IMAP',
+    pattern: /(\bAUTH (?:PLAIN|LOGIN|XOAUTH2) )([A-Za-z\d+/=]{8,})/g,
+    isOne: isNoWord,
+  },
+  {
+    of: 'what is piped to a program that asks for it',
+    pattern: new RegExp(
+      `(\\becho(?: -n)? ["']?)([^\\s"'|]{1,256})` +
+        `(?=["']? ?\\| ?(?:sudo -S|(?:docker|podman|helm) login|chpasswd))`,
+      'g',
+    ),
+    isOne: certain,
+  },
+  {
     of: 'netrc, wpa_supplicant, FTP, SMTP',
     pattern: /(\blogin[ \t]{1,4}[^\s]{1,64}[ \t]{1,4}password[ \t]{1,4})([^\s"'`]{1,256})/gi,
     isOne: certain,

@@ -27,13 +27,13 @@ export interface ValueEnd {
 
 const PREFIX = /[bBfFrRuU]{1,2}(?=["'])/y;
 const OPENING = /\\{0,16}["'`]|%22|%27|&quot;|&#39;/y;
-/** What ends no value. */
-const PLAIN = /[^\s"'`<>;&,|\\%#)\]}]+/y;
+/** What ends no value. Bounded: of some values only the beginning is looked at. */
+const PLAIN = /[^\s"'`<>;&,|\\%#)\]}]{1,512}/y;
 const ENCODED_END = /^%(?:26|23|22|27|3B|20|0A)$/i;
 const NEXT_PAIR = /\s?["']?[\w.[\]-]{1,64}["']?\]?\s?(=|:|%3D)/y;
 /** What stands for a value: `${{ secrets.KEY }}`, `{{ key }}`, `$(cat key)`. */
 const TEMPLATE = /\$\{\{[^{}\n]{0,80}\}\}|\{\{[^{}\n]{0,80}\}\}|\$\([^()\n]{0,80}\)/y;
-const SEPARATOR = /[;&,]/g;
+const SEPARATOR = /[;&,\s]/g;
 
 export class ValueReader {
   readonly #text: string;
@@ -98,8 +98,11 @@ export class ValueReader {
       to = this.#lastOf(from, ending === 'all' ? text.length : this.lineEnd(from), end.sign);
     else
       while (to < text.length && to - from < most) {
-        to = this.#match(PLAIN, to) === null ? to : PLAIN.lastIndex;
-        if (to >= text.length || this.#ends(to, from, end)) break;
+        if (this.#match(PLAIN, to) !== null) {
+          to = PLAIN.lastIndex;
+          continue;
+        }
+        if (this.#ends(to, from, end)) break;
         to += text[to] === '\\' ? 2 : 1;
       }
     to = Math.min(to, text.length);
@@ -112,7 +115,9 @@ export class ValueReader {
     for (let found = SEPARATOR.exec(this.#text); found !== null;) {
       if (found.index >= limit) break;
       const at = SEPARATOR.lastIndex;
-      if (this.#hasPair(at, sign)) return found.index;
+      // A header holds spaces, and what follows one there is no name.
+      const isOne = sign !== ':' || !/\s/.test(found[0]);
+      if (isOne && this.#hasPair(at, sign)) return found.index;
       SEPARATOR.lastIndex = at;
       found = SEPARATOR.exec(this.#text);
     }

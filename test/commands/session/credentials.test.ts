@@ -5,7 +5,10 @@ import { afterEach, beforeEach, expect, it } from 'vitest';
 import { main } from '../../../src/cli.ts';
 import { type FakeEnvironment, fakeEnvironment } from '../fake-environment.ts';
 
-/** A session is committed and given to others: what is pasted, typed and printed gets into it without credentials. */
+/**
+ * A session is committed and given to others: what is pasted, typed and printed gets into it
+ * without credentials.
+ */
 
 let cwd: string;
 beforeEach(() => {
@@ -60,7 +63,7 @@ it('of notes, evidence and symptoms that are typed', async () => {
     expect(all).toContain(kept);
 });
 
-it('of what a reproduction prints; its command is kept, since it is run again, and that is said', async () => {
+it('of what a reproduction prints; its command is kept, and that is said', async () => {
   await run(['start', 'it hangs', '--no-environment']);
   const script = join(cwd, 'show.sh');
   writeFileSync(script, 'echo "db_password=S3cretValue9 for db.example"\nexit 1\n');

@@ -1,7 +1,10 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 
-/** The corpus of credentials and of what only looks like some: forms.txt and harmless.txt, which say how they are written. */
+/**
+ * The corpus of credentials and of what only looks like some: forms.txt and harmless.txt, which say
+ * how they are written.
+ */
 
 /** What credentials look like: the forms must hold for each. */
 const CREDENTIALS = ['S3cretValue9', 'k8Zt2Qm4Lw9XcVb7', 'Hunter2hunter2'] as const;
@@ -24,11 +27,18 @@ function linesOf(name: string): readonly string[] {
     .filter((line) => line !== '' && !line.startsWith('# '));
 }
 
+/** A credential, and its parts that stand nowhere else: none must be left over. */
+function piecesOf(credential: string, text: string): readonly string[] {
+  const around = text.replace(/«[^»]*»/g, '');
+  const parts = credential.split(/[@/,\s'\\]+/).filter((part) => part.length > 1);
+  return [credential, ...parts.filter((part) => !around.includes(part))];
+}
+
 /** Every form with every credential. */
 export function forms(): readonly Form[] {
   return linesOf('forms.txt').flatMap((line) => {
     const [text = '', stays = ''] = line.split(' ⇒ ');
-    const own = [...text.matchAll(/«([^»]+)»/g)].map(([, one = '']) => one);
+    const own = [...text.matchAll(/«([^»]+)»/g)].flatMap(([, one = '']) => piecesOf(one, text));
     const isOwnAlone = !text.includes('«»');
     return CREDENTIALS.slice(0, isOwnAlone ? 1 : undefined).map((credential) => {
       const filled = text

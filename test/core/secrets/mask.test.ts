@@ -49,7 +49,7 @@ describe('a line without a credential', () => {
   });
 
   it('stays as it is, whatever its characters', () => {
-    const texts = ['', ' ', '\n\n', '\0', '\u202e', '😀', '\ud800', 'ä=ö', '%', '%3', '\\', '"'];
+    const texts = ['', ' ', '\n\n', '\0', '\u202e', '😀', '\ud800', 'ä=ö', '%', '%3', '\\'];
     for (const text of texts) expect(maskText(text)).toBe(text);
     expect(maskArguments([])).toEqual([]);
     expect(maskArguments(['constructor', '__proto__', '-p', 'x'])).toEqual([
