@@ -66,12 +66,13 @@ async function thinLines(
   for (const [i, path] of paths.entries()) {
     const one = written?.[i];
     const file = one === undefined ? path : await openWritten(path, one);
-    const { error } = await readLines(file, true, (line) => {
+    const { error, leftOff } = await readLines(file, true, (line) => {
       decode(JSON.parse(line.toString('utf8')));
       return true;
     });
     // Written by us minutes ago: what cannot be read now is not thrown away.
-    if (error !== null) throw new Error(`${path} cannot be read back: ${error}`);
+    const why = error ?? leftOff;
+    if (why !== null) throw new Error(`${path} cannot be read back: ${why}`);
   }
   const { firstAt: at = context.start.startedAt, lastAt = at } = contents;
   const window = Math.max(before, windowOf((lastAt - at) / windows));

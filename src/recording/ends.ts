@@ -1,3 +1,4 @@
+import { isOverNested } from '../core/nesting.ts';
 import { otlpDecoder } from '../core/otlp-decode.ts';
 import { EVENT } from '../core/semconv.ts';
 import type { Bytes, Finding, RunEnd, RunStart, Seconds } from '../core/types.ts';
@@ -59,6 +60,7 @@ class Seen implements Ends {
   });
 
   line(line: Buffer): void {
+    if (isOverNested(line)) return;
     try {
       this.#decode(JSON.parse(line.toString('utf8')));
     } catch {

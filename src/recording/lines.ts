@@ -1,6 +1,7 @@
 import type { FileHandle } from 'node:fs/promises';
 import { pipeline } from 'node:stream';
 import { createGunzip } from 'node:zlib';
+import type { Bytes } from '../core/types.ts';
 import { openOutside } from '../platform/outside-file.ts';
 
 /** Lines of a file as bytes, in bounded memory whatever the file holds. */
@@ -8,6 +9,12 @@ import { openOutside } from '../platform/outside-file.ts';
 const CHUNK_BYTES = 1024 * 1024;
 /** Our own lines are under 1 MB; the Collector's batches of 8192 points reach a few. Longer ones are skipped and counted. */
 const LINE_LIMIT = 32 * 1024 * 1024;
+/** Telemetry shrinks to a hundredth at best; gzip can hold a thousand times its size of nothing. */
+const EXPANSION_LIMIT = 200;
+const EXPANSION_FREE: Bytes = 64 * 1024 * 1024;
+/** A day of a run has half a million lines, of 30 bytes and more each when compressed. */
+const LINES_FREE = 200_000;
+const LINE_LEAST: Bytes = 4;
 /** What is left of a first line that is too long, to say what the file looks like. */
 const HEAD_BYTES = 4096;
 const NEWLINE = 0x0a;
@@ -19,6 +26,8 @@ export interface LinesEnd {
   readonly tooLong: number;
   /** The decompressor's complaint about a compressed file that is cut or damaged. */
   readonly error: string | null;
+  /** Why the rest was left alone: the file was made to keep its reader; null for any other. */
+  readonly leftOff: string | null;
 }
 
 /**
@@ -36,18 +45,33 @@ export async function readLines(
     ? pipeline(file, createGunzip({ chunkSize: CHUNK_BYTES }), () => {})
     : file;
   const splitter = new LineSplitter(onLine);
+  let expanded: Bytes = 0;
   try {
     for await (const chunk of stream) {
-      if (!splitter.push(chunk as Buffer)) {
-        file.destroy();
-        break;
-      }
+      expanded += (chunk as Buffer).length;
+      const isWanted = splitter.push(chunk as Buffer);
+      const leftOff = tooMuch({ expanded, lines: splitter.lines, read: file.bytesRead });
+      if (isWanted && leftOff === null) continue;
+      file.destroy();
+      if (leftOff === null) break;
+      return { tail: Buffer.alloc(0), tooLong: splitter.end().tooLong, error: null, leftOff };
     }
   } catch (error) {
     if (!isDecompressionError(error)) throw error;
-    return { ...splitter.end(), error: error.message };
+    return { ...splitter.end(), error: error.message, leftOff: null };
   }
-  return { ...splitter.end(), error: null };
+  return { ...splitter.end(), error: null, leftOff: null };
+}
+
+/** What a file is that gives more than any recording does for so many bytes on disk; null for any other. */
+function tooMuch(so: {
+  readonly expanded: Bytes;
+  readonly lines: number;
+  readonly read: Bytes;
+}): string | null {
+  if (so.expanded > EXPANSION_FREE + EXPANSION_LIMIT * so.read)
+    return `it expands to more than ${EXPANSION_LIMIT} times its size`;
+  return so.lines > LINES_FREE + so.read / LINE_LEAST ? 'it has too many lines' : null;
 }
 
 function isDecompressionError(error: unknown): error is Error {
@@ -60,7 +84,8 @@ class LineSplitter {
   #bytes = 0;
   #tooLong = 0;
   #skipping = false;
-  #lines = 0;
+  /** Seen so far. */
+  lines = 0;
 
   constructor(onLine: (line: Buffer) => boolean) {
     this.#onLine = onLine;
@@ -75,7 +100,7 @@ class LineSplitter {
     }
     this.#keep(chunk.subarray(from));
     // Nothing but one endless line: not a file of lines at all, and perhaps a very large one.
-    return this.#lines > 0 || !this.#skipping;
+    return this.lines > 0 || !this.#skipping;
   }
 
   end(): { tail: Buffer; tooLong: number } {
@@ -88,7 +113,7 @@ class LineSplitter {
     this.#bytes += piece.length;
     if (this.#bytes <= LINE_LIMIT) return;
     this.#skipping = true;
-    this.#pieces = this.#lines === 0 ? [Buffer.concat(this.#pieces).subarray(0, HEAD_BYTES)] : [];
+    this.#pieces = this.lines === 0 ? [Buffer.concat(this.#pieces).subarray(0, HEAD_BYTES)] : [];
     this.#tooLong++;
   }
 
@@ -96,7 +121,7 @@ class LineSplitter {
     const [first, second] = this.#pieces;
     const line = first !== undefined && second === undefined ? first : Buffer.concat(this.#pieces);
     const keep = !this.#skipping;
-    this.#lines++;
+    this.lines++;
     this.#pieces = [];
     this.#bytes = 0;
     this.#skipping = false;

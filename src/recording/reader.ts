@@ -1,6 +1,7 @@
 import type { FileHandle } from 'node:fs/promises';
 import { errorCode, TraceError } from '../core/errors.ts';
 import { EXIT } from '../core/exit-code.ts';
+import { isOverNested } from '../core/nesting.ts';
 import { looksLikeOtlp, type OtlpLineDecoder, otlpLineDecoder } from '../core/otlp-decode.ts';
 import { NO_TRACE_ID } from '../core/otlp-records.ts';
 import { printable } from '../core/text.ts';
@@ -40,6 +41,8 @@ const READ_ALIKE = 50_000;
 const LONGEST_WINDOW: Seconds = 31 * 86_400;
 /** A file whose first lines hold no OTLP at all is given up: it may be a log of many gigabytes. */
 const LINES_BEFORE_GIVING_UP = 100;
+/** And one that holds some is read no further than so many lines of something else. */
+const OTHER_LINES = 100_000;
 const HEAD_BYTES = 4096;
 
 /** Reads the recording at `path`: a folder, one of its files, or a file of the OpenTelemetry Collector's file exporter. */
@@ -137,13 +140,14 @@ class Reading {
     { file, gzipped }: { readonly file: FileHandle; readonly gzipped: boolean },
     isLast: boolean,
   ): Promise<void> {
-    const { tail, tooLong, error } = await readLines(file, gzipped, (line) => {
+    const { tail, tooLong, error, leftOff } = await readLines(file, gzipped, (line) => {
       this.#line(line);
-      return this.#otlpLines > 0 || this.#otherLines < LINES_BEFORE_GIVING_UP;
+      return this.#otherLines < (this.#otlpLines > 0 ? OTHER_LINES : LINES_BEFORE_GIVING_UP);
     });
     if (tail.length > 0) this.#tail(tail, isLast);
     if (tooLong > 0) this.#count('lines that are too long', tooLong);
     if (error !== null) this.#problems.push(`a compressed file is damaged: ${printable(error)}`);
+    if (leftOff !== null) this.#problems.push(`a file was read in part: ${leftOff}`);
   }
 
   /** A last line without its newline: whole when another program wrote it, cut when the writer was killed. */
@@ -158,7 +162,13 @@ class Reading {
   }
 
   #line(line: Buffer): void {
+    if (line.length === 0) return;
     if (this.#head.length === 0) this.#head = Buffer.from(line.subarray(0, HEAD_BYTES));
+    if (isOverNested(line)) {
+      this.#otherLines++;
+      this.#count('lines that are too deep or too wide');
+      return;
+    }
     if (this.#decoder.line(line)) {
       this.#otlpLines++;
       return;
@@ -254,6 +264,8 @@ class Reading {
     } else if (this.#end === null)
       problems.push('the run has no end: its writer was killed or is still running');
     for (const [what, n] of this.#unreadable) problems.push(`${what} ignored: ${n}`);
+    if (this.#otherLines >= OTHER_LINES)
+      problems.push(`a file was read in part: it holds ${OTHER_LINES} lines of something else`);
     if (this.#otherRuns > 0) problems.push('more than one run in this recording: they are mixed');
     problems.push(...this.#contents.problems());
     if (this.#droppedBefore > 0)

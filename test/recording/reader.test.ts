@@ -16,6 +16,7 @@ import { gzipSync } from 'node:zlib';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { METRIC } from '../../src/core/semconv.ts';
 import type { RunStart } from '../../src/core/types.ts';
+import { listRecordings } from '../../src/recording/inventory.ts';
 import { openRecording } from '../../src/recording/reader.ts';
 import { openRecordingWriter } from '../../src/recording/writer.ts';
 import { END, START, observations } from './observations.ts';
@@ -164,6 +165,51 @@ describe('a damaged recording', () => {
       for (const broken of breakages(JSON.parse(line), nonsense))
         await appendFile(path, `${JSON.stringify(broken)}\n`);
     await expect(openRecording(path)).resolves.toBeDefined();
+  });
+});
+
+describe('a recording that was made to keep its reader', () => {
+  const MIB = 2 ** 20;
+  /** A gibibyte of a byte, as one megabyte of gzip: each member is a whole file of its own. */
+  const gibibyte = (byte: string): readonly Buffer[] => {
+    const member = gzipSync(Buffer.alloc(64 * MIB, byte));
+    return Array.from({ length: 16 }, () => member);
+  };
+
+  it.each([
+    ['lines of nothing', '\n', 'it has too many lines'],
+    ['one line of nothing', 'x', 'it expands to more than 200 times its size'],
+  ])('by a gibibyte of %s is read and listed without it', async (_what, byte, why) => {
+    const directory = await recorded();
+    const whole = gzipSync(await readFile(telemetry(directory)));
+    await rm(telemetry(directory));
+    const path = `${telemetry(directory)}.gz`;
+    await writeFile(path, Buffer.concat([whole, ...gibibyte(byte)]));
+    const recording = await openRecording(directory);
+    expect(recording.series(METRIC.fds.name)[0]?.value).toHaveLength(10);
+    expect(recording.problems).toContain(`a file was read in part: ${why}`);
+    const [summary] = await listRecordings([directory]);
+    expect(summary).toMatchObject({ start: { command: START.command }, end: END });
+  });
+
+  it('by lines of something else is read until there are too many', async () => {
+    const directory = await recorded();
+    await appendFile(telemetry(directory), '{}\n'.repeat(300_000));
+    const recording = await openRecording(directory);
+    expect(recording.series(METRIC.fds.name)[0]?.value).toHaveLength(10);
+    expect(recording.problems).toContain(
+      'a file was read in part: it holds 100000 lines of something else',
+    );
+  });
+
+  it('by a line that is dear to parse is read without it', async () => {
+    const directory = await recorded();
+    const deep = `{"resourceLogs":${'['.repeat(1e6)}${']'.repeat(1e6)}}`;
+    await appendFile(telemetry(directory), `${deep}\n`);
+    const recording = await openRecording(directory);
+    expect(recording.series(METRIC.fds.name)[0]?.value).toHaveLength(10);
+    expect(recording.problems).toEqual(['lines that are too deep or too wide ignored: 1']);
+    expect((await listRecordings([directory]))[0]?.end).toEqual(END);
   });
 });
 
