@@ -2,6 +2,7 @@ import { request as httpRequest } from 'node:http';
 import { request as httpsRequest } from 'node:https';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { rootSpanId } from '../core/otlp-encode.ts';
+import { maskText } from '../core/secrets/mask.ts';
 import type { Bytes, Seconds } from '../core/types.ts';
 import { join } from './abort.ts';
 import type { TlsSettings } from './tls.ts';
@@ -23,9 +24,9 @@ const LOOK_LIMIT: Seconds = 1;
 /** Of an answer, in which the root span may stand anywhere: some thousand blocks. A longer trace is good enough without it. */
 const LOOK_BYTES: Bytes = 8 * 1024 * 1024;
 
-/** The configured place of a trace, filled in. */
+/** The configured place of a trace, filled in; reports with it are given to others. */
 export function configuredLink(template: string, traceId: string): string {
-  return template.replaceAll(TRACE_ID_MARK, traceId);
+  return maskText(template.replaceAll(TRACE_ID_MARK, traceId));
 }
 
 /**

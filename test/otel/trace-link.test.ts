@@ -105,5 +105,8 @@ describe('the link to a trace', () => {
     expect(configuredLink('https://g/explore?q={trace_id}#{trace_id}', TRACE)).toBe(
       `https://g/explore?q=${TRACE}#${TRACE}`,
     );
+    expect(configuredLink('https://bob:S3cretValue9@g/trace/{trace_id}', TRACE)).toBe(
+      `https://bob:***@g/trace/${TRACE}`,
+    );
   });
 });

@@ -114,4 +114,9 @@ describe('what exploring prints', () => {
     expect(text('Traceback\n', 'lost')).not.toContain('next:');
     expect(text('Errors: 3 / 20\n', '--', 'python3', 'app.py')).not.toContain('next:');
   });
+
+  it('shows no credential of what the program wrote', () => {
+    const said = text('no answer of redis://:S3cretValue9@h.example\n', '--', 'python3', 'app.py');
+    expect(said).toContain('no answer of redis://:***@h.example');
+  });
 });

@@ -7,6 +7,7 @@ import type { Exploration, Replay } from '../../../../repro/schedules/explore.ts
 import type { Program } from '../../../../repro/schedules/program.ts';
 import { writeSchedule } from '../../../../repro/schedules/schedule.ts';
 import { pctBound } from '../../../../repro/schedules/strategies.ts';
+import { maskArguments, maskText } from '../../../core/secrets/mask.ts';
 import { printable } from '../../../core/text.ts';
 import { formatNumber } from '../../../core/units.ts';
 
@@ -22,7 +23,7 @@ export function explorationText(
   repeated: Replay | null,
   { program, named }: Named,
 ): string {
-  const rest = named.map((word) =>
+  const rest = maskArguments(named).map((word) =>
     /^[\w./:=-]+$/.test(word) ? word : `'${printable(word, 200)}'`,
   );
   if (found.outcome === 'invalid') {
@@ -90,7 +91,7 @@ const TAIL_LINES = 6;
 
 function tail(output: string): string[] {
   const lines = output.trimEnd().split('\n').filter(Boolean);
-  return lines.slice(-TAIL_LINES).map((line) => `  | ${printable(line, 160)}`);
+  return lines.slice(-TAIL_LINES).map((line) => `  | ${printable(maskText(line.slice(0, 1000)), 160)}`);
 }
 
 function count(number: number, noun: string): string {

@@ -3,6 +3,7 @@ import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { usageError } from '../../../core/errors.ts';
 import { EXIT, type ExitCode, exitCodeOfStop } from '../../../core/exit-code.ts';
+import { maskText } from '../../../core/secrets/mask.ts';
 import { ownProgram, reproFile } from '../../../platform/standalone.ts';
 import { compare, type Comparison, conclusions } from '../../../../repro/isolate/conclude.ts';
 import { fewestFlags, matterTogether, mostFlagTrials } from '../../../../repro/isolate/flags.ts';
@@ -127,7 +128,7 @@ async function openLinks(
         address: url.endsWith('/') ? address.href : address.href.replace(/\/$/, ''),
       });
     }
-    all.push({ name: variable ?? url, variable, links });
+    all.push({ name: variable ?? maskText(url), variable, links });
   }
   return all;
 }
