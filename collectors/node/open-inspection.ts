@@ -18,8 +18,8 @@ import { GuardianProcess } from './guardian-process.ts';
 import { Inspection, type InspectResult } from './inspection.ts';
 import { askInspector, findOpenInspector, type OpenInspector } from './inspector.ts';
 import { anonymousMemory, expectedPause, FINE_INTERVAL, pauseRefusal } from './profiler.ts';
-import { judgeOpening, refused, type Refusal } from './refusal.ts';
-import { undoEntry } from './undo.ts';
+import { ENDED_BY_SIGNAL, judgeOpening, refused, type Refusal } from './refusal.ts';
+import { isAlive, undoEntry } from './undo.ts';
 
 /**
  * `--inspect`: opening a Node process's inspector, or using the one that is open. What is done, in which order, and what undoes it:
@@ -192,6 +192,7 @@ async function attach(request: InspectRequest, given: Parts): Promise<InspectRes
     return await Inspection.begin({ ...parts, port: inspector.port });
   } catch (error) {
     connection?.cut();
+    if (hasEndedSince(journal)) return refused(ENDED_BY_SIGNAL, null);
     const why = printable(error instanceof Error ? error.message : String(error), 200);
     return refused(`its inspector failed: ${why}`, null);
   }
@@ -216,6 +217,7 @@ async function openBySignal(
       const answer = await askInspector(socket);
       if (answer.ok) return answer.inspector;
     }
+    if (hasEndedSince(journal)) return refused(ENDED_BY_SIGNAL, null);
     await new Promise((resolve) => setTimeout(resolve, LOOK_EVERY * 1e3));
   }
   return refused(
@@ -224,8 +226,14 @@ async function openBySignal(
   );
 }
 
+/** Whether a process ended after it was sent the signal, and before it could be watched: then that ended it. */
+function hasEndedSince({ entry }: UndoJournal): boolean {
+  return entry.opens && entry.stage !== 'armed' && !isAlive(entry);
+}
+
 const REFUSALS: Readonly<Record<SignalRefusal, string>> = {
   gone: 'it has just ended',
+  'no-room': 'it has just come to have too few descriptors to open its inspector',
   'not-caught': 'it has just stopped catching the signal that opens its inspector',
   'not-journalled': 'the undo journal speaks of another process',
   'not-allowed': 'it may not be signalled by this user',

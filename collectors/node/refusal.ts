@@ -1,6 +1,7 @@
 import { readlinkSync } from 'node:fs';
 import { printable } from '../../src/core/text.ts';
 import type { ProcessTarget } from '../../src/core/types.ts';
+import { descriptorRoom } from '../../src/platform/descriptor-count.ts';
 import { watchedSignals } from '../../src/platform/libuv-signals.ts';
 import { ProcessMemory } from '../../src/platform/memory.ts';
 import { listProcesses, readStat, readStatus } from '../../src/platform/proc.ts';
@@ -11,7 +12,11 @@ import {
   parseListening,
   readSocketTable,
 } from '../../src/platform/sockets.ts';
-import { OPENING_SIGNAL_NUMBER, catchesOpeningSignal } from '../../src/platform/touch.ts';
+import {
+  LEAST_DESCRIPTORS,
+  OPENING_SIGNAL_NUMBER,
+  catchesOpeningSignal,
+} from '../../src/platform/touch.ts';
 import { inspectorOptions } from './inspector.ts';
 
 /**
@@ -28,6 +33,8 @@ export type Opening = { readonly ok: true; readonly port: number | null } | Refu
 
 /** The oldest release that any of this was tried on. */
 const OLDEST_MAJOR = 20;
+/** Enough for an inspection, and for what the program opens meanwhile. */
+const MORE_DESCRIPTORS = 100;
 const LOOPBACK = /^(?:127\.[\d.]+|localhost|\[?::1\]?)$/;
 /** Processes that are looked through for the holder of a port, newest first. */
 const HOLDERS_LOOKED_AT = 2000;
@@ -43,6 +50,7 @@ export function judgeOpening(
     judgeNamespace(target.pid) ??
     judgeState(target.pid) ??
     judgeSignal(target.pid) ??
+    judgeRoom(target.pid, options.force) ??
     judgeHandler(target.pid, options.force) ??
     judgeAddress(target.pid)
   );
@@ -107,6 +115,24 @@ function judgeSignal(pid: number): Refusal | null {
       ? 'it does not catch the signal that opens the inspector, which would end it (SIGUSR1 is not in SigCgt)'
       : `it was started with ${printable(because, 40)}, so the signal that opens the inspector would end it`,
     'Start it with node --inspect to see the functions that block.',
+  );
+}
+
+/** Node ends where it gets no descriptor for the loop, the pipes and the port of its inspector. */
+function judgeRoom(pid: number, force: boolean): Refusal | null {
+  const room = descriptorRoom(pid);
+  if (room === null)
+    return force
+      ? null
+      : refused(
+          'how many descriptors it has left cannot be read, and Node ends where it has too few',
+          'If you know that it has enough: --inspect=force',
+        );
+  const { free, limit } = room;
+  if (free >= LEAST_DESCRIPTORS) return null;
+  return refused(
+    `it has ${free} of its ${limit} descriptors left, and Node ends where it has too few to open its inspector (${LEAST_DESCRIPTORS} are asked for)`,
+    `Allow it more: prlimit --pid ${pid} --nofile=${limit + MORE_DESCRIPTORS}:`,
   );
 }
 
@@ -178,6 +204,10 @@ function holderOf(pid: number, port: number): string | null {
     ? 'another process'
     : `pid ${holder.pid} (${printable(readStatus(holder.pid)?.name ?? holder.comm, 40)})`;
 }
+
+/** Of a process that did not survive being asked. */
+export const ENDED_BY_SIGNAL =
+  'it ended when trace sent it SIGUSR1, at which Node opens its inspector: that signal ended it, unless something else did in the same moment';
 
 export function refused(reason: string, remedy: string | null): Refusal {
   return { ok: false, reason, remedy };

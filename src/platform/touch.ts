@@ -2,6 +2,7 @@ import { type ChildProcess, spawn } from 'node:child_process';
 import { existsSync, mkdirSync, rmdirSync, writeFileSync } from 'node:fs';
 import type { ProcessTarget, Seconds } from '../core/types.ts';
 import { CdpError, type CdpConnection } from './cdp.ts';
+import { descriptorRoom } from './descriptor-count.ts';
 import { withAbsolutePath } from './find-program.ts';
 import { readProc, readStat } from './proc.ts';
 import { hasEnded, parseStatus, type ProcStat } from './proc-parse.ts';
@@ -20,11 +21,16 @@ import { isRecord } from '../core/record.ts';
 /** What Node opens its inspector at, and its number on x86-64 (`signal(7)`). */
 const OPENING_SIGNAL = 'SIGUSR1';
 export const OPENING_SIGNAL_NUMBER = 10;
+/**
+ * Node ends (SIGABRT) with three free descriptors and fewer, and with six cannot close its inspector
+ * again: what is asked of it needs some too.
+ */
+export const LEAST_DESCRIPTORS = 10;
 /** The target answers between two turns of its loop, or within one where it runs JavaScript: a long native call delays it. */
 const ANSWER_TIMEOUT: Seconds = 2;
 
 /** Why the signal was not sent. */
-export type SignalRefusal = 'gone' | 'not-caught' | 'not-journalled' | 'not-allowed';
+export type SignalRefusal = 'gone' | 'no-room' | 'not-caught' | 'not-journalled' | 'not-allowed';
 
 /** Whether a process would take the signal as a request, instead of dying of it; null when it cannot be told. */
 export function catchesOpeningSignal(pid: number): boolean | null {
@@ -36,12 +42,15 @@ export function catchesOpeningSignal(pid: number): boolean | null {
 
 /**
  * Asks a Node process to open its inspector. Immediately before, it is made sure once more that the process is the one that was judged, that
- * it catches the signal (its default action is death), and that the journal knows. What happened is seen at the process's sockets only.
+ * it catches the signal (its default action is death), that it has descriptors left, and that the
+ * journal knows. What happened is seen at the process's sockets only.
  */
 export function signalToOpen(target: ProcessTarget, entry: UndoEntry): SignalRefusal | null {
   if (entry.pid !== target.pid || entry.startTicks !== target.startTicks) return 'not-journalled';
   if (entry.stage !== 'signalling') return 'not-journalled';
   if (catchesOpeningSignal(target.pid) !== true) return 'not-caught';
+  const room = descriptorRoom(target.pid);
+  if (room !== null && room.free < LEAST_DESCRIPTORS) return 'no-room';
   const stat = readStat(target.pid);
   if (stat === null || stat.startTicks !== target.startTicks || hasEnded(stat)) return 'gone';
   try {

@@ -1,6 +1,7 @@
 import { snapshotCost } from '../../../collectors/node/heap-snapshot.ts';
 import { findOpenInspector } from '../../../collectors/node/inspector.ts';
 import { openInspection } from '../../../collectors/node/open-inspection.ts';
+import { ENDED_BY_SIGNAL } from '../../../collectors/node/refusal.ts';
 import { TraceError } from '../../core/errors.ts';
 import { EXIT } from '../../core/exit-code.ts';
 import { printable } from '../../core/text.ts';
@@ -83,8 +84,10 @@ export async function saySnapshotCost(
 
 /** Why a heap cannot be looked at: of a process that is gone, that. */
 export function heapFailed(pid: number, reason: string, remedy: string | null): TraceError {
-  if (readStat(pid) === null)
-    return new TraceError('ERR_TARGET_GONE', `pid ${pid} ended`, { exitCode: EXIT.notFound });
+  if (readStat(pid) === null) {
+    const how = reason === ENDED_BY_SIGNAL ? `pid ${pid} is gone: ${reason}` : `pid ${pid} ended`;
+    return new TraceError('ERR_TARGET_GONE', how, { exitCode: EXIT.notFound });
+  }
   return new TraceError(
     'ERR_HEAP_UNREADABLE',
     `the heap of pid ${pid} cannot be looked at: ${printable(reason, 400)}`,

@@ -1,7 +1,9 @@
+import { execFileSync } from 'node:child_process';
 import {
   copyFileSync,
   mkdtempSync,
   openSync,
+  readdirSync,
   readSync,
   rmSync,
   writeSync,
@@ -17,6 +19,7 @@ import { readStat } from '../../../src/platform/proc.ts';
 import { detectRuntime } from '../../../src/platform/runtime.ts';
 import { nodes } from '../../environments.ts';
 import { start, until } from '../../platform/processes.ts';
+import { canRun } from '../../programs.ts';
 
 const folder = mkdtempSync(join(tmpdir(), 'tracewright-refusal-'));
 afterAll(() => rmSync(folder, { recursive: true, force: true }));
@@ -100,6 +103,22 @@ describe.each(await nodes())(
         `port ${port}, on which it would open its inspector, is taken by pid ${process.pid} (${readStat(process.pid)?.comm ?? ''})`,
       );
     });
+
+    it.skipIf(!canRun('prlimit', '--version'))(
+      'but not with fewer than ten descriptors left, which would end it, whatever is forced',
+      async () => {
+        const leave = (free: number) => (pid: number) => {
+          const limit = readdirSync(`/proc/${pid}/fd`).length + free;
+          execFileSync('prlimit', ['--pid', String(pid), `--nofile=${limit}:`]);
+        };
+        expect(await run([], '', { ready: leave(20) })).toMatchObject({ ok: true });
+        for (const free of [0, 3, 6, 9]) {
+          const refusal = await run([], '', { ready: leave(free), force: free === 3 });
+          expect(refusal.ok ? '' : refusal.reason).toMatch(/^it has \d of its \d+ descriptors left/);
+          expect(refusal.ok ? '' : refusal.remedy).toMatch(/^Allow it more: prlimit --pid \d+ /);
+        }
+      },
+    );
 
     it('but not while it is stopped', async () => {
       const refusal = await run([], '', {
