@@ -21,3 +21,9 @@ export function union(stretches: readonly Stretch[]): readonly Stretch[] {
 export function coveredTime(stretches: readonly Stretch[]): Seconds {
   return union(stretches).reduce((sum, { from, to }) => sum + to - from, 0);
 }
+
+/** What of a stretch lies within another; nothing of it at the nearer end where none does. */
+export function clipped<T extends Stretch>(stretch: T, { from, to }: Stretch): T {
+  const within = (at: Seconds): Seconds => Math.min(Math.max(at, from), to);
+  return { ...stretch, from: within(stretch.from), to: within(stretch.to) };
+}

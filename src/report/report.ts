@@ -9,6 +9,7 @@ import type {
 } from '../core/types.ts';
 import type { Hypothesis } from '../core/hypothesis.ts';
 import { collectorsOf, targetsOf } from '../core/process-view.ts';
+import { clipped } from '../core/stretches.ts';
 import { type CommandSummary, summariseCommand } from './command.ts';
 import type { Flight } from './flight.ts';
 import { clockProblems } from './clock-problems.ts';
@@ -108,7 +109,8 @@ export function buildReport(
     collectors: collectorsOf(view),
     findings,
     hypotheses: extra.hypotheses ?? [],
-    gaps: view.gaps,
+    // What was going on when the run began, or ended, lasted for longer than was looked at.
+    gaps: view.gaps.map((gap) => clipped(gap, { from: start.startedAt, to: view.endedAt })),
     metrics: summariseMetrics(view),
     processes: summariseProcesses(view),
     run: summariseCommand(view),

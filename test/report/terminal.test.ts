@@ -96,6 +96,21 @@ describe('the terminal report', () => {
     expect(text).toContain('event-loop came late 4 times: 90 ms not covered, 0.9 % of the run');
   });
 
+  it('counts no more of a gap than lies within the run', () => {
+    const [gap] = gaps;
+    if (gap === undefined) throw new Error('no gap');
+    const long = { ...gap, from: STARTED_AT - 3, to: STARTED_AT + 11.1 };
+    const before = { ...gap, from: STARTED_AT - 3, to: STARTED_AT - 1 };
+    const report = buildReport(sampleView({ gaps: [long, before] }), [], { recording: null });
+    expect(report.gaps.map(({ from, to }) => [from - STARTED_AT, to - STARTED_AT])).toEqual([
+      [0, 10],
+      [0, 0],
+    ]);
+    expect(renderTerminal(report, plain)).toContain(
+      'event-loop came late 2 times: 10 s not covered, 100 % of the run',
+    );
+  });
+
   it('says of silence how much it is worth', () => {
     const report = buildReport(sampleView(), [], { recording: null });
     expect(renderTerminal(report, plain)).toMatchInlineSnapshot(`
