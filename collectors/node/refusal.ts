@@ -2,6 +2,7 @@ import { readlinkSync } from 'node:fs';
 import { printable } from '../../src/core/text.ts';
 import type { ProcessTarget } from '../../src/core/types.ts';
 import { descriptorRoom } from '../../src/platform/descriptor-count.ts';
+import { isFrozen } from '../../src/platform/freezer.ts';
 import { watchedSignals } from '../../src/platform/libuv-signals.ts';
 import { ProcessMemory } from '../../src/platform/memory.ts';
 import { listProcesses, readStat, readStatus } from '../../src/platform/proc.ts';
@@ -95,6 +96,11 @@ export function judgeNamespace(pid: number): Refusal | null {
 function judgeState(pid: number): Refusal | null {
   const stat = readStat(pid);
   if (stat === null) return refused('it is gone', null);
+  if (isFrozen(pid))
+    return refused(
+      'its control group is frozen: the signal would wait until it is thawed',
+      'Thaw it: docker unpause <container>, or its cgroup.freeze (version 1: freezer.state).',
+    );
   if (stat.state !== 'T' && stat.state !== 't') return null;
   const by = stat.state === 't' ? 'a debugger holds it' : 'it is stopped';
   return refused(

@@ -1,6 +1,7 @@
 import { monotonicNow } from '../../src/core/clock.ts';
 import type { Seconds } from '../../src/core/types.ts';
 import { formatSeconds } from '../../src/core/units.ts';
+import { FreezerReader } from '../../src/platform/freezer.ts';
 import { readStat } from '../../src/platform/proc.ts';
 import { type FindHoldUp, LoopObserver } from './loop-observer.ts';
 import type {
@@ -26,6 +27,10 @@ const BLOCKS_A_BATCH = 500;
 const THREAD_LIMIT = 16;
 /** A stop is looked for once a second: one that began within a turn may be found only after it. */
 const STATE_EVERY: Seconds = 1;
+const STOPPED = {
+  signal: 'the process was stopped (SIGSTOP, or a debugger)',
+  freezer: 'the process was frozen with its control group (docker pause)',
+} as const;
 
 interface WatchedThread {
   readonly observer: LoopObserver;
@@ -35,6 +40,7 @@ interface WatchedThread {
 export class ProcessSampler {
   readonly plan: SamplerPlan;
   readonly #adapter: RuntimeAdapter;
+  readonly #freezer: FreezerReader;
   #observers: readonly WatchedThread[] = [];
   readonly #stacks = new StackTable();
   #blocks: BlockMessage[] = [];
@@ -44,15 +50,19 @@ export class ProcessSampler {
   #dropped = 0;
   #batchedAt: Seconds = 0;
   #sampledAt: Seconds = 0;
+  /** When the last whole second ended. */
+  #secondAt: Seconds = 0;
   #period: Seconds;
   /** When the process was last found stopped: a turn that this falls into was not the program's doing. */
   #stoppedAt: Seconds = Number.NEGATIVE_INFINITY;
+  #stoppedBy: keyof typeof STOPPED = 'signal';
   /** When the run began, and when sampling did; null before. */
   #began: { readonly run: Seconds; readonly sampling: Seconds } | null = null;
 
   constructor(plan: SamplerPlan, adapter: RuntimeAdapter) {
     this.plan = plan;
     this.#adapter = adapter;
+    this.#freezer = new FreezerReader(plan.pid);
     this.#period = samplingPeriod(plan.threshold);
   }
 
@@ -70,6 +80,7 @@ export class ProcessSampler {
     this.#began = { run: since, sampling: at };
     this.#sampledAt = at;
     this.#batchedAt = at;
+    this.#secondAt = at;
     this.#samples = 0;
     this.#late = 0;
     this.#dropped = 0;
@@ -112,7 +123,8 @@ export class ProcessSampler {
     this.discover(at);
     const seconds = this.#drainSeconds(at);
     // Nothing turns in a stopped process: its silence is no evidence of anything.
-    if (state === 'stopped') this.#reportStopped(at - STATE_EVERY, at);
+    if (state === 'stopped') this.#reportStopped(this.#secondAt, at);
+    this.#secondAt = at;
     return this.#takeBatch(at, state === 'stopped' ? [] : seconds);
   }
 
@@ -126,6 +138,7 @@ export class ProcessSampler {
   finish(at: Seconds, gone: boolean): Batch {
     const isStopped = !gone && this.#processState() === 'stopped';
     if (!gone && this.#mayHide(at - this.#sampledAt)) this.#reportLate(at, null);
+    if (isStopped) this.#reportStopped(this.#secondAt, at);
     for (const { observer } of this.#observers) {
       const open = gone ? observer.endGone(at) : observer.endOpen();
       if (open !== null) this.#keep(open);
@@ -162,6 +175,7 @@ export class ProcessSampler {
   close(): void {
     for (const { readings } of this.#observers) readings.close();
     this.#observers = [];
+    this.#freezer.close();
     this.#adapter.close();
   }
 
@@ -254,17 +268,20 @@ export class ProcessSampler {
     if (stat === null || stat.startTicks !== this.plan.startTicks || stat.state === 'Z') {
       return 'gone';
     }
-    if (stat.state !== 'T' && stat.state !== 't') return 'alive';
+    const isStopped = stat.state === 'T' || stat.state === 't';
+    if (!isStopped && !this.#freezer.isFrozen()) return 'alive';
+    this.#stoppedBy = isStopped ? 'signal' : 'freezer';
     this.#stoppedAt = monotonicNow();
     return 'stopped';
   }
 
+  /** A turn that was going on may have begun long before the run. */
   #reportStopped(from: Seconds, to: Seconds): void {
     this.#gaps.push({
-      from,
+      from: Math.max(from, this.#began?.run ?? from),
       to,
       reason: 'failed',
-      detail: 'the process was stopped (SIGSTOP, or a debugger)',
+      detail: STOPPED[this.#stoppedBy],
     });
   }
 

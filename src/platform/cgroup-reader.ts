@@ -1,6 +1,7 @@
 import type { Bytes, Seconds } from '../core/types.ts';
 import { cgroupFolders } from './cgroup.ts';
 import { cpuLimit, memoryLimit, parseCpuMax, parseLimit } from './cgroup-limits.ts';
+import { FreezerReader } from './freezer.ts';
 import { KeptFile } from './proc-kept-file.ts';
 
 /**
@@ -62,14 +63,14 @@ export class CgroupReader {
   #cpu: FileSet | null = null;
   #memory: FileSet | null = null;
   #own: FileSet | null = null;
-  /** Where both versions are mounted, a process is in a group of each, and either may be frozen. */
-  #freezers: readonly FileSet[] = [];
+  readonly #freezer: FreezerReader;
   #readings = 0;
 
   /** `root` is put before every path, for tests. */
   constructor(pid: number, root = '') {
     this.#pid = pid;
     this.#root = root;
+    this.#freezer = new FreezerReader(pid, root);
     this.#look();
   }
 
@@ -79,7 +80,7 @@ export class CgroupReader {
       cpu: this.#cpu === null ? null : readCpu(this.#cpu),
       memory: this.#memory === null ? null : readMemory(this.#memory),
       oomKills: this.oomKills(),
-      frozen: this.#freezers.some(isFrozen),
+      frozen: this.#freezer.isFrozen(),
     };
   }
 
@@ -93,21 +94,21 @@ export class CgroupReader {
   }
 
   close(): void {
-    for (const files of [this.#cpu, this.#memory, this.#own, ...this.#freezers]) files?.close();
+    this.#closeFiles();
+    this.#freezer.close();
+  }
+
+  #closeFiles(): void {
+    for (const files of [this.#cpu, this.#memory, this.#own]) files?.close();
     this.#cpu = this.#memory = this.#own = null;
-    this.#freezers = [];
   }
 
   /** A process that has ended has no groups any more: what was found before stays. */
   #look(): void {
     const cpu = cgroupFolders(this.#pid, 'cpu', this.#root);
     const memory = cgroupFolders(this.#pid, 'memory', this.#root);
-    const freezers = VERSIONS.flatMap(
-      (version) => cgroupFolders(this.#pid, 'freezer', this.#root, version) ?? [],
-    );
-    if (cpu === null && memory === null && freezers.length === 0) return;
-    this.close();
-    this.#freezers = freezers.map(({ groups, version }) => new FileSet(groups[0], version));
+    if (cpu === null && memory === null) return;
+    this.#closeFiles();
     const cpuFolder = cpu === null ? undefined : cpuLimit(cpu)?.folder;
     const memoryFolder = memory === null ? undefined : memoryLimit(memory)?.folder;
     if (cpu !== null && cpuFolder !== undefined) this.#cpu = new FileSet(cpuFolder, cpu.version);
@@ -157,15 +158,6 @@ class FileSet {
     for (const file of this.#files.values()) file?.close();
     this.#files.clear();
   }
-}
-
-const VERSIONS = [1, 2] as const;
-
-/** What a group says counts those above it in. */
-function isFrozen(files: FileSet): boolean {
-  return files.version === 2
-    ? files.keyed('cgroup.events').get('frozen') === 1
-    : files.text('freezer.state')?.trim() === 'FROZEN';
 }
 
 /** Null when the group is gone. */

@@ -1,5 +1,6 @@
 import { printable } from '../core/text.ts';
 import { readStat } from './proc.ts';
+import { isFrozen } from './freezer.ts';
 import type { AccessFacts } from './permission-facts.ts';
 import type { Remedy } from './permission-remedies.ts';
 import type { AccessRule } from './permission-rules.ts';
@@ -58,7 +59,7 @@ export function accessMessage(
   ];
 }
 
-/** What is worth knowing even when nothing is denied: the target is stopped, or somebody debugs it. */
+/** What is worth knowing even when nothing is denied: the target does not run, or somebody debugs it. */
 export function conditionsOf({ target }: AccessFacts): readonly string[] {
   const lines: string[] = [];
   if (target.tracer !== 0) {
@@ -69,6 +70,10 @@ export function conditionsOf({ target }: AccessFacts): readonly string[] {
   }
   if (target.state === 'T' || target.state === 't')
     lines.push(`pid ${target.pid} is stopped; nothing happens in it until SIGCONT`);
+  if (isFrozen(target.pid))
+    lines.push(
+      `pid ${target.pid} is frozen with its control group (docker pause); nothing happens in it until that is thawed`,
+    );
   return lines;
 }
 

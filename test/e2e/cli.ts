@@ -115,7 +115,13 @@ export interface ReportDocument {
   }[];
   readonly findings: readonly FindingDocument[];
   readonly hypotheses: readonly unknown[];
-  readonly gaps: readonly { readonly collector: string; readonly reason: string }[];
+  readonly gaps: readonly {
+    readonly collector: string;
+    readonly reason: string;
+    readonly detail: string;
+    readonly from_s: number;
+    readonly to_s: number;
+  }[];
   readonly metrics: Readonly<
     Record<
       string,

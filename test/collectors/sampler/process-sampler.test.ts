@@ -1,9 +1,13 @@
+import { existsSync, readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
 import type { SamplerPlan } from '../../../collectors/sampler/messages.ts';
 import { ProcessSampler } from '../../../collectors/sampler/process-sampler.ts';
 import type { RuntimeAdapter } from '../../../collectors/sampler/runtime-adapter.ts';
 import { StateWatch } from '../../../collectors/sampler/state-adapter.ts';
+import { isFrozen } from '../../../src/platform/freezer.ts';
 import { readStat } from '../../../src/platform/proc.ts';
+import { FREEZERS } from '../../cgroups.ts';
+import { end, startShell, until } from '../../platform/processes.ts';
 
 /* Times are given, not measured: what a run says of the stretches in which nobody looked. */
 
@@ -18,10 +22,10 @@ const adapter: RuntimeAdapter = {
   close: () => {},
 };
 
-function sampler(of: RuntimeAdapter = adapter): ProcessSampler {
+function sampler(of: RuntimeAdapter = adapter, pid: number = process.pid): ProcessSampler {
   const plan: SamplerPlan = {
-    pid: process.pid,
-    startTicks: readStat(process.pid)?.startTicks ?? 0,
+    pid,
+    startTicks: readStat(pid)?.startTicks ?? 0,
     runtime: 'other',
     threshold: 0.05,
     raw: false,
@@ -95,5 +99,63 @@ describe('a loop that is found during the run', () => {
     for (const at of [100.5, 101, 101.5]) one.sample(at, null);
     const { gaps } = one.finish(101.5, false);
     expect(gaps.filter(({ detail }) => !detail.startsWith('the sampler'))).toEqual([]);
+  });
+});
+
+describe('a process that does not run', () => {
+  const seconds = (one: ProcessSampler, at: number) => {
+    const batch = one.second(at);
+    if (batch === null) throw new Error('the process is gone');
+    const gaps = batch.gaps.map(({ from, to, reason, detail }) => ({ from, to, reason, detail }));
+    return { gaps, told: batch.seconds };
+  };
+
+  it('because it is stopped is not watched meanwhile, and says nothing', async () => {
+    const { pid } = await startShell('echo; read nothing');
+    const one = sampler(adapter, pid);
+    one.begin(100, 100);
+    process.kill(pid, 'SIGSTOP');
+    await until(() => readStat(pid)?.state === 'T');
+    const detail = 'the process was stopped (SIGSTOP, or a debugger)';
+    // The run began within the second.
+    expect(seconds(one, 100.4)).toEqual({
+      gaps: [{ from: 100, to: 100.4, reason: 'failed', detail }],
+      told: [],
+    });
+    expect(gapsOf(one, 100.41)).toContainEqual({ from: 100.4, to: 100.41 });
+    one.close();
+  });
+
+  it.for(FREEZERS)('because its control group is frozen neither: version %s', async ([, make]) => {
+    const group = make();
+    const started = await startShell('echo; read nothing');
+    const { pid } = started;
+    try {
+      group.admit(pid);
+      const one = sampler(adapter, pid);
+      one.begin(100, 100);
+      expect(isFrozen(pid)).toBe(false);
+      expect(seconds(one, 101)).toEqual({ gaps: [], told: [] });
+      group.freeze(true);
+      await until(() => isFrozen(pid));
+      const detail = 'the process was frozen with its control group (docker pause)';
+      expect(seconds(one, 102)).toEqual({
+        gaps: [{ from: 101, to: 102, reason: 'failed', detail }],
+        told: [],
+      });
+      group.freeze(false);
+      await until(() => !isFrozen(pid));
+      expect(seconds(one, 103)).toEqual({ gaps: [], told: [] });
+      one.close();
+    } finally {
+      group.freeze(false);
+      await end(started);
+      await until(
+        () =>
+          !existsSync(`${group.folder}/cgroup.procs`) ||
+          readFileSync(`${group.folder}/cgroup.procs`, 'utf8') === '',
+      );
+      group.remove();
+    }
   });
 });
