@@ -36,7 +36,7 @@ export class OutputTail {
    */
   async drained(): Promise<void> {
     const from = this.#bytes;
-    for (let quiet = 0; quiet < QUIET_TURNS; ) {
+    for (let quiet = 0; quiet < QUIET_TURNS;) {
       if (this.#streams.every(({ readableEnded }) => readableEnded)) return;
       const before = this.#bytes;
       await nextTurn();

@@ -24,7 +24,8 @@ const LEAST_FACTOR = 2;
 const LEAST_LEVELS_FACTOR = 1.5;
 /** How a server, or what stands before it, says that it has no room, or does not answer in time. */
 const NO_ROOM: ReadonlySet<string> = new Set(['408', '429', '502', '503', '504', '529']);
-const NO_ROOM_CLASSES = /^(?:client|dns|refused|unreachable|tls|timeout\.|stall|unfinished|reset|http\.)/;
+const NO_ROOM_CLASSES =
+  /^(?:client|dns|refused|unreachable|tls|timeout\.|stall|unfinished|reset|http\.)/;
 
 interface Kind {
   readonly name: string;

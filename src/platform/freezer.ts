@@ -33,9 +33,7 @@ export class FreezerReader {
     if (++this.#readings % READINGS_BETWEEN_LOOKS === 0) this.#look();
     // What a group says counts those above it in.
     return this.#groups.some(({ version, file }) =>
-      version === 2
-        ? /^frozen 1$/m.test(file.text() ?? '')
-        : file.text()?.trim() === 'FROZEN',
+      version === 2 ? /^frozen 1$/m.test(file.text() ?? '') : file.text()?.trim() === 'FROZEN',
     );
   }
 

@@ -60,7 +60,7 @@ function holds(fd: number, wanted: Buffer): boolean {
   const piece = Buffer.allocUnsafe(PIECE);
   // A variable begins behind the end of the one before; the first behind none.
   let before: Buffer = Buffer.from('\0');
-  for (let seen = 0; seen < ENVIRONMENT_LIMIT; ) {
+  for (let seen = 0; seen < ENVIRONMENT_LIMIT;) {
     const length = readSync(fd, piece, 0, PIECE, null);
     if (length === 0) return false;
     const text = Buffer.concat([before, piece.subarray(0, length)]);

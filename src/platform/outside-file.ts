@@ -47,10 +47,7 @@ export function openOutsideSync(path: string, options: OutsideOptions = {}): num
 }
 
 /** The same, for files that are read in pieces. */
-export async function openOutside(
-  path: string,
-  options: OutsideOptions = {},
-): Promise<FileHandle> {
+export async function openOutside(path: string, options: OutsideOptions = {}): Promise<FileHandle> {
   const place = await open(path, lookingBy(options));
   try {
     check(path, await place.stat(), options);

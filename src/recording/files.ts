@@ -12,8 +12,7 @@ import type { Owner } from '../platform/ownership.ts';
  */
 
 const FILE_MODE = 0o600;
-const NEW_FILE =
-  constants.O_WRONLY | constants.O_CREAT | constants.O_EXCL | constants.O_NOFOLLOW;
+const NEW_FILE = constants.O_WRONLY | constants.O_CREAT | constants.O_EXCL | constants.O_NOFOLLOW;
 const SAME_FILE = constants.O_RDONLY | constants.O_NONBLOCK | constants.O_NOFOLLOW;
 const CHUNK: Bytes = 256 * 1024;
 
@@ -102,10 +101,7 @@ export function openOwned(path: string, uid: number): Promise<FileHandle> {
   return openIf(path, (found) => found.isFile() && found.uid === BigInt(uid));
 }
 
-async function openIf(
-  path: string,
-  isMeant: (found: BigIntStats) => boolean,
-): Promise<FileHandle> {
+async function openIf(path: string, isMeant: (found: BigIntStats) => boolean): Promise<FileHandle> {
   const handle = await open(path, SAME_FILE);
   if (isMeant(await handle.stat({ bigint: true }))) return handle;
   await handle.close();
@@ -113,11 +109,7 @@ async function openIf(
 }
 
 /** A short count means that the disk is nearly full; the next call then says why. */
-export async function writeWhole(
-  handle: FileHandle,
-  data: Buffer,
-  position: Bytes,
-): Promise<void> {
+export async function writeWhole(handle: FileHandle, data: Buffer, position: Bytes): Promise<void> {
   let written = 0;
   while (written < data.length) {
     const rest = data.length - written;

@@ -57,10 +57,7 @@ export async function openRecording(
  * Reads a recording that this process wrote, and nothing else in its place: under sudo its folder
  * is the caller's, who may exchange a name for a link to what they may not read.
  */
-export async function readRecordingBack(
-  path: string,
-  made: MadeFolder,
-): Promise<StoredRecording> {
+export async function readRecordingBack(path: string, made: MadeFolder): Promise<StoredRecording> {
   const folder = await openMade(path, made);
   try {
     const segments = await locateSegments(folder.opened);

@@ -24,7 +24,7 @@ export async function removeRecording(path: string, owner: Owner | null = null):
   try {
     await inFolderOf(path, owner, async (at) => {
       const handle = await openRecorded(at, path);
-      await empty(handle, path).finally(() => handle.close());
+      await emptyAndClose(handle, path);
     });
   } catch (error) {
     if (error instanceof TraceError && errorCode(error.cause) === 'ENOENT') return;
@@ -39,7 +39,7 @@ export async function removeRecording(path: string, owner: Owner | null = null):
 export async function deleteRecording(path: string, owner: Owner | null = null): Promise<void> {
   await inFolderOf(path, owner, async (at) => {
     const handle = await openRecorded(at, path);
-    await empty(handle, path).finally(() => handle.close());
+    await emptyAndClose(handle, path);
     // Fails on anything but an empty folder, also on a link.
     await rmdir(at);
   });
@@ -57,7 +57,11 @@ async function inFolderOf(
   const parent = await enterFolder(dirname(whole), owner).catch((error: unknown) => {
     throw notARecording(path, 'lies in a folder that cannot be opened', error);
   });
-  await work(`${parent.opened}/${basename(whole)}`).finally(() => parent.close());
+  try {
+    await work(`${parent.opened}/${basename(whole)}`);
+  } finally {
+    await parent.close();
+  }
 }
 
 async function openRecorded(at: string, path: string): Promise<FileHandle> {
@@ -65,6 +69,14 @@ async function openRecorded(at: string, path: string): Promise<FileHandle> {
     return await open(at, FOLDER | constants.O_NOFOLLOW);
   } catch (error) {
     throw notARecording(path, 'is not a folder that can be opened, or a symbolic link', error);
+  }
+}
+
+async function emptyAndClose(handle: FileHandle, path: string): Promise<void> {
+  try {
+    await empty(handle, path);
+  } finally {
+    await handle.close();
   }
 }
 

@@ -94,11 +94,7 @@ export class SegmentFiles {
   async #compress({ index, handle, length }: Plain): Promise<boolean> {
     const plain = join(this.#directory, segmentName(index));
     try {
-      const written = await writeCompressed(
-        `${plain}.gz`,
-        this.#owner,
-        contentOf(handle, length),
-      );
+      const written = await writeCompressed(`${plain}.gz`, this.#owner, contentOf(handle, length));
       await rm(plain, { force: true });
       await handle.close().catch(() => {});
       // What fails there, for want of space, is tried again with the next.

@@ -21,4 +21,6 @@ new WebSocketServer({ server }).on('connection', (client) => {
     asked += 1;
   });
 });
-server.listen(Number(port), '127.0.0.1', () => console.log(`READY ${process.pid} ${port}`));
+server.listen(Number(port), '127.0.0.1', () => {
+  process.stdout.write(`READY ${process.pid} ${port}\n`);
+});

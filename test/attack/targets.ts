@@ -12,10 +12,10 @@ asyncio.run(asyncio.sleep(86400))
 const WAITING_NODE = "console.log('READY', process.pid, 0); setInterval(() => {}, 50)";
 const HERE = import.meta.dirname;
 
-export const waitingPython = (): Promise<Running> =>
-  startReady('python3', ['-c', WAITING_PYTHON]);
+export const waitingPython = (): Promise<Running> => startReady('python3', ['-c', WAITING_PYTHON]);
 
-export const waitingNode = (): Promise<Running> => startReady(process.execPath, ['-e', WAITING_NODE]);
+export const waitingNode = (): Promise<Running> =>
+  startReady(process.execPath, ['-e', WAITING_NODE]);
 
 /** A Node process that answers as an inspector, with the lines of a file. */
 export const falseInspector = (port: number, file: string): Promise<Running> =>
@@ -28,4 +28,8 @@ export const falseInspector = (port: number, file: string): Promise<Running> =>
 
 /** Clock ticks after boot at which a process began: field 22 of its stat. */
 export const startTicksOf = (pid: number): number =>
-  Number(readFileSync(`/proc/${pid}/stat`, 'utf8').replace(/^.*\) /, '').split(' ')[19]);
+  Number(
+    readFileSync(`/proc/${pid}/stat`, 'utf8')
+      .replace(/^.*\) /, '')
+      .split(' ')[19],
+  );

@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest';
 import { Arena, type Breach } from '../attack/arena.ts';
 import { ENTRANCES } from '../attack/entrances.ts';
-import { commit, publish, setting, table } from './measurements.ts';
+import { publish, setting, table } from './measurements.ts';
 
 /*
  * `npm run soak -- attack`: damaged input through every way in, in turn, for ten minutes

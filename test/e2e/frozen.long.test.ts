@@ -55,7 +55,10 @@ describe.each(FREEZERS)('a target frozen by its control group, version %s', (_ve
       const run = await runCli([
         'attach',
         String(target.pid),
-        ...['-d', '3', '--json', '--no-recording'],
+        '-d',
+        '3',
+        '--json',
+        '--no-recording',
       ]);
       const report = parseReport(run);
       expect(verdicts(report)).toEqual([]);

@@ -20,14 +20,8 @@ const PYTHON = interpreters().at(-1)?.path ?? 'python3';
 /** A user and a mount namespace of one's own: what everybody may have on most machines, and few containers allow. */
 const NAMESPACES = ['unshare', '-Urm', '--propagation', 'private'] as const;
 const canUnshare =
-  spawnSync(NAMESPACES[0], [
-    ...NAMESPACES.slice(1),
-    'mount',
-    '-t',
-    'tmpfs',
-    'none',
-    folder,
-  ]).status === 0;
+  spawnSync(NAMESPACES[0], [...NAMESPACES.slice(1), 'mount', '-t', 'tmpfs', 'none', folder])
+    .status === 0;
 
 it.runIf(canUnshare)(
   'a pipe in the place of a mapped library, with its inode number, holds nobody up',

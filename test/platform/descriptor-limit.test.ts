@@ -40,10 +40,12 @@ describe('an error', () => {
     expect(said?.remedy).toContain('ulimit -n');
   });
 
-  it.each([[new Error('EMFILES')], [new Error('x', { cause: new Error('y') })], ['EMFILE'], [null]])(
-    '%j is what it is',
-    (error) => {
-      expect(lackOfDescriptors(error)).toBeNull();
-    },
-  );
+  it.each([
+    [new Error('EMFILES')],
+    [new Error('x', { cause: new Error('y') })],
+    ['EMFILE'],
+    [null],
+  ])('%j is what it is', (error) => {
+    expect(lackOfDescriptors(error)).toBeNull();
+  });
 });

@@ -270,8 +270,7 @@ describe('what is no recording', () => {
     const refused = { name: 'TraceError', exitCode: 3, message };
     await expect(openRecording(join(root, 'folder'))).rejects.toMatchObject(refused);
     // A folder of that name is looked into.
-    if (why !== 'it is a folder')
-      await expect(openRecording(path)).rejects.toMatchObject(refused);
+    if (why !== 'it is a folder') await expect(openRecording(path)).rejects.toMatchObject(refused);
   });
 
   const cut = '{"resourceLogs":[{"resource":{"attributes":[{"key":"serv';

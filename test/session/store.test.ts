@@ -15,7 +15,12 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { pathToFileURL } from 'node:url';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { newSession } from '../../src/session/new-session.ts';
-import { openFiles, sessionFolder, SessionStore, type SessionFile } from '../../src/session/store.ts';
+import {
+  openFiles,
+  sessionFolder,
+  SessionStore,
+  type SessionFile,
+} from '../../src/session/store.ts';
 
 const NOW = new Date('2026-11-23T10:00:00Z');
 /** Compiled: a child of its own starts from JavaScript. */

@@ -87,11 +87,7 @@ function inBackground(setup: CalmSetup): ExportSetup {
 }
 
 /** `<utc>-<verb>-<name>-trigger-<n>`, or what `--output` says with `-trigger-<n>` behind it; never a folder that is there. */
-async function openDisk(
-  start: RunStart,
-  number: number,
-  setup: CalmSetup,
-): Promise<RecordingSink> {
+async function openDisk(start: RunStart, number: number, setup: CalmSetup): Promise<RecordingSink> {
   const { recording, name, environment, screen, clock, metrics = [] } = setup;
   const suffix = `trigger-${number}`;
   const naming = { verb: start.command, target: `${name}-${suffix}`, now: start.startedAt };
@@ -122,8 +118,11 @@ async function checkFolder({ recording, environment }: CalmSetup): Promise<void>
   const parent = dirname(resolve(environment.cwd, path));
   try {
     const folder = await openFolder(parent, callerOwner(environment.env));
-    const allowed = access(folder.opened, constants.W_OK | constants.X_OK);
-    await allowed.finally(() => folder.close());
+    try {
+      await access(folder.opened, constants.W_OK | constants.X_OK);
+    } finally {
+      await folder.close();
+    }
   } catch (cause) {
     throw new TraceError(
       'ERR_RECORDING_NOT_WRITABLE',

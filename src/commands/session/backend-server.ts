@@ -26,8 +26,7 @@ const STOP_LIMIT: Seconds = 10;
 const TAIL_BYTES = 8192;
 const TAIL_LINES = 15;
 const BODY_LIMIT: Bytes = 1024 * 1024;
-const NEW_FILE =
-  constants.O_WRONLY | constants.O_CREAT | constants.O_EXCL | constants.O_NOFOLLOW;
+const NEW_FILE = constants.O_WRONLY | constants.O_CREAT | constants.O_EXCL | constants.O_NOFOLLOW;
 /** Of one look whether it is ready. */
 const MODELS_LIMIT: Seconds = 5;
 
@@ -71,9 +70,7 @@ export class BackendServer {
     await new Promise<void>((done) => child.once('close', done).once('error', done));
     this.#child = null;
     if (child.exitCode !== 0)
-      throw this.#failed(
-        `${printable(shown, 120)} ended with ${child.exitCode ?? 'nothing'}`,
-      );
+      throw this.#failed(`${printable(shown, 120)} ended with ${child.exitCode ?? 'nothing'}`);
     this.#ended = null;
   }
 

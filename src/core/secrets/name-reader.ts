@@ -36,8 +36,7 @@ export function nameAt(text: string, index: number, word: string): Name {
   const from = index + notItsOwn(text, index, word);
   const around = text.slice(Math.max(0, from - AROUND), from);
   const quote = /(?:\\{0,16}["'`]|%22|%27|&quot;|&#39;)$/.exec(around)?.[0] ?? '';
-  const isFlag =
-    /(?:^|[\s"'`=([{,;|&\\:])--?$/.test(around) || /(?:^|\s)\/$/.test(around);
+  const isFlag = /(?:^|[\s"'`=([{,;|&\\:])--?$/.test(around) || /(?:^|\s)\/$/.test(around);
   return {
     text: word.slice(from - index),
     from,

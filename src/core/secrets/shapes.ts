@@ -113,8 +113,7 @@ const SHAPES: readonly Shape[] = [
   },
   {
     of: 'user:password@host:port without a scheme',
-    pattern:
-      /((?:^|[\s"'=])[\w.-]{1,64}:)([^\s"'`@/:]{1,128})(?=@[\w.-]{1,253}:\d{2,5}(?!\w))/g,
+    pattern: /((?:^|[\s"'=])[\w.-]{1,64}:)([^\s"'`@/:]{1,128})(?=@[\w.-]{1,253}:\d{2,5}(?!\w))/g,
     isOne: certain,
   },
 ];

@@ -127,7 +127,7 @@ export class ValueReader {
   #ends(at: number, from: number, { ending, sign }: ValueEnd): boolean {
     const text = this.#text;
     const next = text[at + 1] ?? ' ';
-    switch (text[at]) {
+    switch (text.charAt(at)) {
       case '"':
       case "'":
       case '`':

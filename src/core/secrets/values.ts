@@ -31,8 +31,7 @@ const STANDS_FOR_IT = new RegExp(
   ].join('|'),
 );
 const PATH = /^(?:\.{0,2}|~)\/[\w.@+-]+(?:\/[\w.@+-]+)*\/?$/;
-const FILE =
-  /^[\w.-]{1,100}\.(?:pem|key|crt|cer|json|ya?ml|toml|txt|env|p12|pfx|jks|conf|ini)$/i;
+const FILE = /^[\w.-]{1,100}\.(?:pem|key|crt|cer|json|ya?ml|toml|txt|env|p12|pfx|jks|conf|ini)$/i;
 const UUID = /^[\da-f]{8}(?:-[\da-f]{4}){3}-[\da-f]{12}$/i;
 
 /** Where a value stands. */

@@ -114,7 +114,9 @@ describe.each(await nodes())(
         expect(await run([], '', { ready: leave(20) })).toMatchObject({ ok: true });
         for (const free of [0, 3, 6, 9]) {
           const refusal = await run([], '', { ready: leave(free), force: free === 3 });
-          expect(refusal.ok ? '' : refusal.reason).toMatch(/^it has \d of its \d+ descriptors left/);
+          expect(refusal.ok ? '' : refusal.reason).toMatch(
+            /^it has \d of its \d+ descriptors left/,
+          );
           expect(refusal.ok ? '' : refusal.remedy).toMatch(/^Allow it more: prlimit --pid \d+ /);
         }
       },

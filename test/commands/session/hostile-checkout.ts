@@ -1,12 +1,5 @@
 import { execFileSync } from 'node:child_process';
-import {
-  chmodSync,
-  mkdirSync,
-  mkdtempSync,
-  readdirSync,
-  rmSync,
-  writeFileSync,
-} from 'node:fs';
+import { chmodSync, mkdirSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 
@@ -14,9 +7,9 @@ import { join } from 'node:path';
 export interface HostileCheckout {
   readonly folder: string;
   /** The programs that ran since the last time that somebody asked, by what named them. */
-  ran(): readonly string[];
+  readonly ran: () => readonly string[];
   /** Plain git in it, which runs what it names; what it prints, also where it fails. */
-  git(...args: readonly string[]): string;
+  readonly git: (...args: readonly string[]) => string;
   remove(): void;
 }
 

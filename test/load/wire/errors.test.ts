@@ -45,18 +45,15 @@ describe('an answer that is no success', () => {
       '401 that repeats the key',
       'http.4xx',
       'key: Incorrect API key provided: ***',
-      [
-        json(
-          { error: { message: 'Incorrect API key provided: S3cretValue9', type: 'key' } },
-          401,
-        ),
-      ],
+      [json({ error: { message: 'Incorrect API key provided: S3cretValue9', type: 'key' } }, 401)],
     ],
     [
       '400 that repeats the headers',
       'http.4xx',
       '{"authorization":"Bearer ***","host":"h"}',
-      ['HTTP/1.1 400 Bad\r\nContent-Length: 50\r\n\r\n{"authorization":"Bearer S3cretValue9","host":"h"}'],
+      [
+        'HTTP/1.1 400 Bad\r\nContent-Length: 50\r\n\r\n{"authorization":"Bearer S3cretValue9","host":"h"}',
+      ],
     ],
     [
       '500',

@@ -91,7 +91,9 @@ const TAIL_LINES = 6;
 
 function tail(output: string): string[] {
   const lines = output.trimEnd().split('\n').filter(Boolean);
-  return lines.slice(-TAIL_LINES).map((line) => `  | ${printable(maskText(line.slice(0, 1000)), 160)}`);
+  return lines
+    .slice(-TAIL_LINES)
+    .map((line) => `  | ${printable(maskText(line.slice(0, 1000)), 160)}`);
 }
 
 function count(number: number, noun: string): string {
