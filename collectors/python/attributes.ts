@@ -9,6 +9,8 @@ const MANAGED_VALUES = -32;
 /** `_dictvalues` of 3.13: capacity, size, embedded and valid, a byte each, then the values. */
 const VALUES_HEAD = 8;
 const VALUES_VALID = 3;
+/** More interpreters than this no process has. */
+const INTERPRETER_LIMIT = 4096;
 
 /** Reads the attributes that instances and modules keep in dicts, by the layout of each version. */
 export class PythonAttributes {
@@ -28,12 +30,13 @@ export class PythonAttributes {
     return this.values.find(this.#entries(address), name);
   }
 
-  /** The `__dict__` of a module by its name in `sys.modules` of the first interpreter; null when it is not imported. */
+  /**
+   * The `__dict__` of a module by its name in `sys.modules` of the main interpreter; null when it is
+   * not imported.
+   */
   moduleDict(name: string): number | null {
     const { memory, symbols, table } = this.values.objects;
-    const interpreter = memory.pointer(symbols.runtime + table.runtime.interpretersHead);
-    if (!isAddress(interpreter)) throw new Unsound('range');
-    const modules = memory.pointer(interpreter + table.interpreter.modules);
+    const modules = memory.pointer(this.#mainInterpreter() + table.interpreter.modules);
     const module = this.values.get(modules, name);
     if (module === null || module === symbols.none) return null;
     return memory.pointer(module + MODULE_DICT);
@@ -43,6 +46,21 @@ export class PythonAttributes {
   global(module: string, name: string): number | null {
     const dict = this.moduleDict(module);
     return dict === null ? null : this.values.get(dict, name);
+  }
+
+  /**
+   * The one that the program began in. Those it made since stand before it in the list, and it
+   * counts only as one of that.
+   */
+  #mainInterpreter(): number {
+    const { memory, symbols, table } = this.values.objects;
+    const main = memory.pointer(symbols.runtime + table.runtime.interpretersMain);
+    let at = memory.pointer(symbols.runtime + table.runtime.interpretersHead);
+    for (let count = 0; isAddress(at) && count < INTERPRETER_LIMIT; count++) {
+      if (at === main) return main;
+      at = memory.pointer(at + table.interpreter.next);
+    }
+    throw new Unsound('range');
   }
 
   #entries(address: number): Iterable<readonly [number, number]> {

@@ -42,6 +42,8 @@ const CONTAINER_LIMIT = 500;
 const LARGE_LIMIT = 12;
 /** Searched for `sys.modules`. */
 const INTERPRETER_SEARCHED = 32 * 1024;
+/** Interpreters of a process whose objects are counted. */
+const INTERPRETER_LIMIT = 16;
 const FRAME_LIMIT = 1024;
 const THREAD_LIMIT = 64;
 /** What comes and goes between walk and search is a few in a hundred of what is met; what a walk lost, most of it. */
@@ -230,14 +232,17 @@ export class PythonHeap {
     this.#isWaiting = false;
   }
 
-  /** Where the lists may lie: in the interpreter since 3.9, in the runtime before. */
+  /** Where the lists may lie, the main interpreter's first: in interpreters since 3.9, in the runtime before. */
   #interpreters(): readonly number[] {
     const { symbols, table } = this.#reader.objects;
     if (this.#reader.minor === 8) return [symbols.runtime];
-    const found: number[] = [];
+    const main = this.#memory.word(symbols.runtime + table.runtime.interpretersMain);
+    const found = isPointer(main) ? [main] : [];
     let at = this.#memory.word(symbols.runtime + table.runtime.interpretersHead);
-    for (; isPointer(at) && found.length < 16; at = this.#memory.word(at + table.interpreter.next))
-      found.push(at);
+    for (let count = 0; isPointer(at) && count < INTERPRETER_LIMIT; count++) {
+      if (at !== main) found.push(at);
+      at = this.#memory.word(at + table.interpreter.next);
+    }
     return found;
   }
 
@@ -323,10 +328,10 @@ export class PythonHeap {
     return { leastEntries, containers: [...found, ...values].sort((a, b) => b.bytes - a.bytes) };
   }
 
-  /** `sys.modules`: the dict in the interpreter that has `sys` and `builtins`. */
+  /** `sys.modules`: the dict in the main interpreter that has `sys` and `builtins`. */
   #modules(): number {
     const { symbols, table } = this.#reader.objects;
-    const start = this.#memory.word(symbols.runtime + table.runtime.interpretersHead);
+    const start = this.#memory.word(symbols.runtime + table.runtime.interpretersMain);
     if (!isPointer(start)) return 0;
     for (let at = start; at < start + INTERPRETER_SEARCHED; at += 8) {
       const dict = this.#memory.word(at);

@@ -10,7 +10,7 @@ export interface OffsetTable {
   readonly hex: number;
   readonly generated: string;
   /** In `_PyRuntime`. */
-  readonly runtime: { readonly interpretersHead: number };
+  readonly runtime: { readonly interpretersHead: number; readonly interpretersMain: number };
   readonly interpreter: {
     readonly next: number;
     readonly threadsHead: number;
@@ -200,10 +200,13 @@ export function correctedTable(
     return theirs < OFFSET_LIMIT ? theirs : ours;
   };
   const { interpreter, gil, thread, frame, code } = table;
+  const head = says(where.interpretersHead, table.runtime.interpretersHead);
   return {
     ...table,
+    // It is not stated where the main one stands: beside the head, in all of them.
     runtime: {
-      interpretersHead: says(where.interpretersHead, table.runtime.interpretersHead),
+      interpretersHead: head,
+      interpretersMain: head + table.runtime.interpretersMain - table.runtime.interpretersHead,
     },
     interpreter: {
       ...interpreter,

@@ -34,6 +34,7 @@ static int first;
 static void print_runtime(void) {
   OPEN("runtime");
   FIELD("interpretersHead", _PyRuntimeState, interpreters.head);
+  FIELD("interpretersMain", _PyRuntimeState, interpreters.main);
   CLOSE();
   OPEN("interpreter");
   FIELD("next", struct _is, next);
