@@ -226,7 +226,10 @@ async function openBySignal(
   );
 }
 
-/** Whether a process ended after it was sent the signal, and before it could be watched: then that ended it. */
+/**
+ * Whether a process ended after it was sent the signal, and before it could be watched: then that
+ * ended it.
+ */
 function hasEndedSince({ entry }: UndoJournal): boolean {
   return entry.opens && entry.stage !== 'armed' && !isAlive(entry);
 }

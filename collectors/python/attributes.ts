@@ -31,8 +31,8 @@ export class PythonAttributes {
   }
 
   /**
-   * The `__dict__` of a module by its name in `sys.modules` of the main interpreter; null when it is
-   * not imported.
+   * The `__dict__` of a module by its name in `sys.modules` of the main interpreter; null when it
+   * is not imported.
    */
   moduleDict(name: string): number | null {
     const { memory, symbols, table } = this.values.objects;

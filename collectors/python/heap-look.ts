@@ -232,7 +232,10 @@ export class PythonHeap {
     this.#isWaiting = false;
   }
 
-  /** Where the lists may lie, the main interpreter's first: in interpreters since 3.9, in the runtime before. */
+  /**
+   * Where the lists may lie, the main interpreter's first: in interpreters since 3.9, in the
+   * runtime before.
+   */
   #interpreters(): readonly number[] {
     const { symbols, table } = this.#reader.objects;
     if (this.#reader.minor === 8) return [symbols.runtime];

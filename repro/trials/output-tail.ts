@@ -5,7 +5,9 @@ import type { Bytes } from '../../src/core/types.ts';
 
 /** Kept of what a trial writes, in characters. */
 const TAIL_LENGTH = 16 * 1024;
-/** Turns of the loop without a byte, each of which asked the kernel, after which a pipe is empty. */
+/**
+ * Turns of the loop without a byte, each of which asked the kernel, after which a pipe is empty.
+ */
 const QUIET_TURNS = 3;
 /** Far more than a pipe holds: beyond it, somebody is still writing. */
 const DRAIN_LIMIT: Bytes = 4 * 2 ** 20;

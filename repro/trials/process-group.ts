@@ -17,7 +17,9 @@ export interface GroupOptions {
   readonly env: NodeJS.ProcessEnv;
   readonly limit: Seconds;
   readonly abort: AbortSignal | undefined;
-  /** What it may write that says all: it then has `grace` to end, in place of the rest of `limit`. */
+  /**
+   * What it may write that says all: it then has `grace` to end, in place of the rest of `limit`.
+   */
   readonly saidAll?: { readonly pattern: RegExp; readonly grace: Seconds };
 }
 
@@ -42,7 +44,9 @@ export type GroupEnd =
   | { readonly ended: 'aborted'; readonly output: string }
   | { readonly ended: 'not-started'; readonly reason: string; readonly output: '' };
 
-/** What ends by itself when the command is gone (a resource tracker, a worker) does so within it. */
+/**
+ * What ends by itself when the command is gone (a resource tracker, a worker) does so within it.
+ */
 const LEAVING: Seconds = 0.25;
 /** What is killed is gone within it, unless it hangs in the kernel. */
 const DYING: Seconds = 2;
@@ -50,8 +54,8 @@ const LOOK_EVERY: Seconds = 0.02;
 
 /**
  * Runs a command in a process group and a session of its own. It has ended when its process has,
- * whoever still holds its outputs; what it left running is ended then, and all of it is at the limit,
- * at an abort, and when trace is killed.
+ * whoever still holds its outputs; what it left running is ended then, and all of it is at the
+ * limit, at an abort, and when trace is killed.
  */
 export async function runGroup(
   command: readonly string[],

@@ -36,8 +36,9 @@ const GRACE: Seconds = 5;
 const STUCK = { pattern: /^Errors: [1-9]\d* \/ \d+$/m, grace: GRACE } as const;
 
 /**
- * Runs the script of a folder once, in a process group of its own. What it started is gone when this
- * returns, daemons too. It does not throw for what goes wrong in the trial: that is an invalid one.
+ * Runs the script of a folder once, in a process group of its own. What it started is gone when
+ * this returns, daemons too. It does not throw for what goes wrong in the trial: that is an invalid
+ * one.
  */
 export async function runTrial(folder: string, options: TrialOptions): Promise<Trial> {
   const parameters = options.parameters ?? (await readParameters(folder));

@@ -29,8 +29,8 @@ export function commandCode(code: number): CommandCode {
 }
 
 /**
- * What a run that a signal stopped ends with, after its partial results. At SIGHUP the run ends as at
- * SIGTERM, and the process by SIGHUP.
+ * What a run that a signal stopped ends with, after its partial results. At SIGHUP the run ends as
+ * at SIGTERM, and the process by SIGHUP.
  */
 export function exitCodeOfStop(signal: 'SIGINT' | 'SIGTERM'): ExitCode {
   return signal === 'SIGINT' ? EXIT.interrupted : EXIT.terminated;

@@ -56,7 +56,8 @@ export interface ClientReason {
   /** Label of the stage. */
   readonly stage: string;
   /**
-   * It had no descriptors left; it used its cores up; it did not keep the schedule; it read too late.
+   * It had no descriptors left; it used its cores up; it did not keep the schedule; it read too
+   * late.
    */
   readonly cause: 'descriptors' | 'core' | 'schedule' | 'reading';
   /** The busiest worker's share of a core then. */

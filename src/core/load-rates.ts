@@ -41,7 +41,10 @@ export function errorRatio({ requests }: StageResult): Ratio | null {
   return over === 0 ? null : requests.failed / over;
 }
 
-/** Failures of the server, or of the way to it: without those for which this machine lacked something. */
+/**
+ * Failures of the server, or of the way to it: without those for which this machine lacked
+ * something.
+ */
 export function serverFailures({ requests }: StageResult): number {
   return Math.max(0, requests.failed - (requests.errors.client ?? 0));
 }

@@ -37,7 +37,9 @@ export const LOAD_ERROR_CLASSES = [
   'error_event',
   /** A complete answer without a single output. */
   'empty',
-  /** This machine had no descriptor or no memory left for a connection: not the server's failure. */
+  /**
+   * This machine had no descriptor or no memory left for a connection: not the server's failure.
+   */
   'client',
   /** Still running when the drain time was over; neither a success nor the server's failure. */
   'unfinished',

@@ -1,6 +1,7 @@
 /**
  * What parsing a text of JSON would cost, told without parsing it. Ten megabytes of brackets within
- * brackets make `JSON.parse` take more than a gigabyte: a parser remembers each level until it ends.
+ * brackets make `JSON.parse` take more than a gigabyte: a parser remembers each level until it
+ * ends.
  */
 
 /** A stack of V8's heap profiler is the deepest thing that is read: 128 calls, two levels each. */
@@ -17,7 +18,10 @@ const CLOSE_BRACKET = 0x5d;
 const OPEN_BRACE = 0x7b;
 const CLOSE_BRACE = 0x7d;
 
-/** Whether a text of JSON, in UTF-8, is nested deeper, or holds more, than anything that is read here. 1 ms a megabyte. */
+/**
+ * Whether a text of JSON, in UTF-8, is nested deeper, or holds more, than anything that is read
+ * here. 1 ms a megabyte.
+ */
 export function isOverNested(json: Uint8Array): boolean {
   if (json.length <= SHORT) return false;
   let depth = 0;

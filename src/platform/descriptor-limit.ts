@@ -5,7 +5,10 @@ import { readProc } from './proc.ts';
 
 /** How many files this process may have open at once, and has: each socket is one. */
 
-/** Null where there is no limit, or it cannot be read. Node has raised it to the hard one as it started. */
+/**
+ * Null where there is no limit, or it cannot be read. Node has raised it to the hard one as it
+ * started.
+ */
 export function descriptorLimit(
   limits: string | null = readProc('/proc/self/limits'),
 ): number | null {
@@ -23,7 +26,10 @@ export function openDescriptors(): number {
   }
 }
 
-/** What is said where there are too few; the remedy says how many would do, and what else would (`or`). */
+/**
+ * What is said where there are too few; the remedy says how many would do, and what else would
+ * (`or`).
+ */
 export function tooFewDescriptors(message: string, needed: number, or: string = ''): TraceError {
   return new TraceError('ERR_TOO_FEW_DESCRIPTORS', message, {
     exitCode: EXIT.usage,

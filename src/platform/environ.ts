@@ -14,8 +14,8 @@ const VALUE_LIMIT: Bytes = 128 * 1024;
 const PIECE: Bytes = 64 * 1024;
 
 /**
- * The value of one variable, cut at `limit` bytes; null where it is not set, or may not be read. The
- * bytes that were looked through are wiped before this returns. Untrusted.
+ * The value of one variable, cut at `limit` bytes; null where it is not set, or may not be read.
+ * The bytes that were looked through are wiped before this returns. Untrusted.
  */
 export function environmentVariable(
   pid: number,

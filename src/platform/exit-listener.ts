@@ -59,7 +59,8 @@ export class ExitListener {
       cwd: '/',
     });
     this.#child = child;
-    // No Python, no such socket, no descriptor: what is not heard is unknown, as it is without a listener.
+    // No Python, no such socket, no descriptor: what is not heard is unknown, as it is without a
+    // listener.
     child.on('error', () => {});
     child.stdin?.on('error', () => {});
     if (child.stdout instanceof Readable)

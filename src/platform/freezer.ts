@@ -2,8 +2,8 @@ import { cgroupFolders } from './cgroup.ts';
 import { KeptFile } from './proc-kept-file.ts';
 
 /**
- * Whether the control group of a process, or one above, is frozen (`docker pause`): the process does not
- * run, and its state is that of a sleeper.
+ * Whether the control group of a process, or one above, is frozen (`docker pause`): the process
+ * does not run, and its state is that of a sleeper.
  */
 
 /** The process may be put into another group, or a tree be mounted, while it runs. */

@@ -3,11 +3,14 @@ import type { Bytes } from '../core/types.ts';
 import { listProcesses, readStatus } from './proc.ts';
 import { hasEnded, type ProcStat } from './proc-parse.ts';
 
-/** What a command that trace started has left behind, found by what the kernel shows of each process. */
+/**
+ * What a command that trace started has left behind, found by what the kernel shows of each
+ * process.
+ */
 
 /**
- * The variable that each command has a value of its own of: what it starts inherits it, also a daemon
- * that left the process group and the session.
+ * The variable that each command has a value of its own of: what it starts inherits it, also a
+ * daemon that left the process group and the session.
  */
 export const MARK_VARIABLE = 'TRACEWRIGHT_TRIAL';
 

@@ -5,18 +5,19 @@ import { openRegular } from './regular-file.ts';
 const DELETED = ' (deleted)';
 
 /**
- * File systems whose files have another device by stat(2) than in `maps`: the one of their part (Btrfs
- * gives each subvolume one), or the one of the layer that holds them (overlayfs, below containers).
+ * File systems whose files have another device by stat(2) than in `maps`: the one of their part
+ * (Btrfs gives each subvolume one), or the one of the layer that holds them (overlayfs, below
+ * containers).
  */
 const OTHER_DEVICES: ReadonlySet<number> = new Set([0x9123_683e, 0x794c_7630]);
 
 /**
- * A path under which the file behind a mapping can be opened from here. `maps` names it as its mount
- * namespace does, which is not always as the process itself does (a chroot) or as we do (a
+ * A path under which the file behind a mapping can be opened from here. `maps` names it as its
+ * mount namespace does, which is not always as the process itself does (a chroot) or as we do (a
  * container), and another file may have the name by now (an upgrade, or somebody who wants it taken
- * for the one that is mapped): device and inode decide, asked of the open file. Where none fits, the
- * name within the process's own root: opening it says why not. What has the name may change again:
- * it is to be opened by {@link openRegular}. Never throws.
+ * for the one that is mapped): device and inode decide, asked of the open file. Where none fits,
+ * the name within the process's own root: opening it says why not. What has the name may change
+ * again: it is to be opened by {@link openRegular}. Never throws.
  */
 export function mappedFile(pid: number, map: MemoryMap): string {
   const named = `/proc/${pid}/root${map.path}`;
@@ -38,7 +39,10 @@ export function withoutDeleted(path: string): string {
   return path.endsWith(DELETED) ? path.slice(0, -DELETED.length) : path;
 }
 
-/** Whether a regular file is there and may be read; with `map`, whether it is the one that is mapped. */
+/**
+ * Whether a regular file is there and may be read; with `map`, whether it is the one that is
+ * mapped.
+ */
 function isFile(path: string, map?: MemoryMap): boolean {
   try {
     const { fd, stats } = openRegular(path);

@@ -285,8 +285,8 @@ const MAPS_LINE =
 const MAPS_LIMIT: Bytes = 16 * 2 ** 20;
 
 /**
- * The mappings of a process, in address order. Throws the errno error when they may not be read, EFBIG
- * where there are too many.
+ * The mappings of a process, in address order. Throws the errno error when they may not be read,
+ * EFBIG where there are too many.
  */
 export function readMaps(pid: number): readonly MemoryMap[] {
   const maps: MemoryMap[] = [];

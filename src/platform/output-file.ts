@@ -3,8 +3,8 @@ import { errorCode } from '../core/errors.ts';
 
 /**
  * Files that are named on the command line to be written. Root may stand in a folder of somebody
- * else's, and under sudo stands in the caller's: a link of theirs at that name would have root write
- * over any file.
+ * else's, and under sudo stands in the caller's: a link of theirs at that name would have root
+ * write over any file.
  */
 
 const OUTPUT = constants.O_WRONLY | constants.O_CREAT | constants.O_TRUNC;

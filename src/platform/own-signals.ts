@@ -3,8 +3,8 @@ import { isatty } from 'node:tty';
 /** What signals do to trace itself, where what Node does by itself would harm. */
 
 /**
- * Node opens its inspector at SIGUSR1, on loopback: whoever can connect there runs code in the process,
- * which may be root's. Node has no flag against it in all versions that trace runs on.
+ * Node opens its inspector at SIGUSR1, on loopback: whoever can connect there runs code in the
+ * process, which may be root's. Node has no flag against it in all versions that trace runs on.
  */
 export function ignoreOpeningSignal(): void {
   process.on('SIGUSR1', () => {});
@@ -24,7 +24,8 @@ export function endByHangUp(): void {
 
 /**
  * Has this process end by SIGHUP where that is what ended it, and where its terminal is gone by the
- * end: Node aborts when it cannot give a terminal its modes back. Once, while the terminal is there.
+ * end: Node aborts when it cannot give a terminal its modes back. Once, while the terminal is
+ * there.
  */
 export function prepareForHangUp(): void {
   const terminals = [0, 1, 2].filter((fd) => isatty(fd));

@@ -59,7 +59,10 @@ export function accessMessage(
   ];
 }
 
-/** What is worth knowing even when nothing is denied: the target does not run, or somebody debugs it. */
+/**
+ * What is worth knowing even when nothing is denied: the target does not run, or somebody debugs
+ * it.
+ */
 export function conditionsOf({ target }: AccessFacts): readonly string[] {
   const lines: string[] = [];
   if (target.tracer !== 0) {

@@ -13,12 +13,14 @@ const COMMAND_LINE_LIMIT = 4096;
 
 /** Of these the kernel decides how long they are, not the process. */
 const ALWAYS_SHORT = /^\/proc\/\d+\/(?:task\/\d+\/)?(?:stat|status|comm|syscall|schedstat)$/;
-/** A hundred thousand mounts, which are the most a namespace may have, with paths of common length. */
+/**
+ * A hundred thousand mounts, which are the most a namespace may have, with paths of common length.
+ */
 const PROC_LIMIT: Bytes = 16 * 2 ** 20;
 
 /**
- * Text of a file of /proc, of a control group, or of the kernel's settings; null when it is not there,
- * may not be read, is something else than a file, or longer than any of them has to be.
+ * Text of a file of /proc, of a control group, or of the kernel's settings; null when it is not
+ * there, may not be read, is something else than a file, or longer than any of them has to be.
  */
 export function readProc(path: string): string | null {
   try {

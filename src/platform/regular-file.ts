@@ -2,9 +2,9 @@ import { closeSync, constants, fstatSync, openSync, readSync, type Stats } from 
 import type { Bytes } from '../core/types.ts';
 
 /**
- * Opening a file that stands where somebody else decides: below the root of a process, or behind one
- * of its mappings. Under any name there may be a pipe that nobody writes to, a device that acts when
- * it is opened, or a file without end.
+ * Opening a file that stands where somebody else decides: below the root of a process, or behind
+ * one of its mappings. Under any name there may be a pipe that nobody writes to, a device that acts
+ * when it is opened, or a file without end.
  */
 
 /** Names a file without opening it (asm-generic/fcntl.h); Node does not export it. */

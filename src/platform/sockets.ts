@@ -23,7 +23,9 @@ const ESTABLISHED = '01';
 const SOCKET_LINK = /^socket:\[(\d+)\]$/;
 /** 430,000 sockets of a network namespace. */
 const TABLE_LIMIT: Bytes = 64 * 2 ** 20;
-/** The least numbers of a process, a second of them: what listens is opened before what connects. */
+/**
+ * The least numbers of a process, a second of them: what listens is opened before what connects.
+ */
 const DESCRIPTORS_LIMIT = 2 ** 17;
 
 /**

@@ -5,11 +5,13 @@ import { readOutsideSync, UnreadFile } from './outside-file.ts';
 import { isWritableByOthers } from './ownership.ts';
 
 /**
- * Files that trace wrote for itself and acts on later. Whoever could put one there could have root act
- * for them, so what is not this user's alone is not read.
+ * Files that trace wrote for itself and acts on later. Whoever could put one there could have root
+ * act for them, so what is not this user's alone is not read.
  */
 
-/** What became of reading one; `refused`: something lies there that trace did not write for itself. */
+/**
+ * What became of reading one; `refused`: something lies there that trace did not write for itself.
+ */
 export type StateFile =
   | { readonly kind: 'read'; readonly text: string }
   | { readonly kind: 'missing' }
@@ -28,7 +30,10 @@ export function readStateFile(path: string, limit: Bytes): StateFile {
   }
 }
 
-/** Why what lies in a folder is not to be believed; null where the folder is this user's alone, or not there. */
+/**
+ * Why what lies in a folder is not to be believed; null where the folder is this user's alone, or
+ * not there.
+ */
 export function refusedFolder(path: string): string | null {
   try {
     const found = lstatSync(path);

@@ -22,8 +22,8 @@ import { isRecord } from '../core/record.ts';
 const OPENING_SIGNAL = 'SIGUSR1';
 export const OPENING_SIGNAL_NUMBER = 10;
 /**
- * Node ends (SIGABRT) with three free descriptors and fewer, and with six cannot close its inspector
- * again: what is asked of it needs some too.
+ * Node ends (SIGABRT) with three free descriptors and fewer, and with six cannot close its
+ * inspector again: what is asked of it needs some too.
  */
 export const LEAST_DESCRIPTORS = 10;
 /** The target answers between two turns of its loop, or within one where it runs JavaScript: a long native call delays it. */
@@ -78,8 +78,8 @@ export function endProcessGroup(leader: ChildProcess): void {
 }
 
 /**
- * Ends a process that a trial left behind, wherever it went: the one that was seen, and none that has
- * its pid by now.
+ * Ends a process that a trial left behind, wherever it went: the one that was seen, and none that
+ * has its pid by now.
  */
 export function endLeftProcess({ pid, startTicks }: Pick<ProcStat, 'pid' | 'startTicks'>): void {
   if (pid <= 1 || readStat(pid)?.startTicks !== startTicks) return;
@@ -117,8 +117,9 @@ done
 
 /**
  * Ends the trials that are under way when this process has ended, however that was. `begun` and
- * `ended` with the leader of a group, a line each, go to its standard input; when that is closed, the
- * groups that began and did not end are killed, and whatever has a variable that begins with `mark`.
+ * `ended` with the leader of a group, a line each, go to its standard input; when that is closed,
+ * the groups that began and did not end are killed, and whatever has a variable that begins with
+ * `mark`.
  */
 export function guardTrials(mark: string): ChildProcess {
   const { PATH = '' } = process.env;

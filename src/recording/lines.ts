@@ -63,7 +63,10 @@ export async function readLines(
   return { ...splitter.end(), error: null, leftOff: null };
 }
 
-/** What a file is that gives more than any recording does for so many bytes on disk; null for any other. */
+/**
+ * What a file is that gives more than any recording does for so many bytes on disk; null for any
+ * other.
+ */
 function tooMuch(so: {
   readonly expanded: Bytes;
   readonly lines: number;

@@ -16,8 +16,8 @@ import { thresholdText } from './load-threshold-text.ts';
 import type { Verdict } from './verdict.ts';
 
 /**
- * What a load run comes to, in one sentence: first that there was nothing, then what failed, then what
- * makes the rest worthless, then how it went.
+ * What a load run comes to, in one sentence: first that there was nothing, then what failed, then
+ * what makes the rest worthless, then how it went.
  */
 export function loadVerdict(
   report: LoadReport,
@@ -73,7 +73,9 @@ function lacksParts(load: LoadReport['load']): boolean {
   return isOwn ? load.parts.present.some((one) => !one.complete) : isPartial(load);
 }
 
-/** Of a run that was cut off before anything was over: how many were under way when it last wrote. */
+/**
+ * Of a run that was cut off before anything was over: how many were under way when it last wrote.
+ */
 function killedText({ metrics }: LoadReport): string {
   const workers = metrics.find(({ name }) => name === LOAD_METRIC.inFlight.name)?.series ?? [];
   const underWay = workers.reduce((sum, { last }) => sum + (last ?? 0), 0);

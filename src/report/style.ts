@@ -39,7 +39,9 @@ function decideColor({ env, isTTY }: SurfaceFacts): boolean {
   return isRewritable({ isTTY }, env);
 }
 
-/** Whether a line that is shown can be replaced by the next one: on a terminal that obeys escapes. */
+/**
+ * Whether a line that is shown can be replaced by the next one: on a terminal that obeys escapes.
+ */
 export function isRewritable(
   { isTTY }: Pick<SurfaceFacts, 'isTTY'>,
   env: SurfaceFacts['env'],

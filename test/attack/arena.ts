@@ -16,8 +16,8 @@ import type { Bytes, Seconds } from '../../src/core/types.ts';
 import { type CliOptions, runCli } from '../e2e/cli.ts';
 
 /*
- * A folder in which trace is run on damaged input, time after time: each case is drawn by a seed, and nothing outside the case's own
- * folder may change.
+ * A folder in which trace is run on damaged input, time after time: each case is drawn by a seed,
+ * and nothing outside the case's own folder may change.
  */
 
 /** A run of trace on input that is damaged already. */
@@ -31,8 +31,8 @@ export interface Entrance {
   /** Makes what is good in `folder`, once. */
   prepare(folder: string): Promise<void>;
   /**
-   * Damages the copy of it in `folder`, and says what is run there. `outside` is a file that trace has
-   * no business with.
+   * Damages the copy of it in `folder`, and says what is run there. `outside` is a file that trace
+   * has no business with.
    */
   damage(folder: string, outside: string, random: () => number): Promise<Attempt>;
   /** What follows the run: what was started for it ends. */

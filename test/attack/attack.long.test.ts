@@ -3,8 +3,9 @@ import { Arena, type Breach } from './arena.ts';
 import { ENTRANCES } from './entrances.ts';
 
 /*
- * Damaged input through every way in: trace ends by itself within ten seconds and 300 MiB, with no bug
- * of its own, and changes nothing outside. `npm run soak -- attack` does the same for ten minutes.
+ * Damaged input through every way in: trace ends by itself within ten seconds and 300 MiB, with no
+ * bug of its own, and changes nothing outside. `npm run soak -- attack` does the same for ten
+ * minutes.
  */
 
 const CASES = 10;

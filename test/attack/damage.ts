@@ -120,7 +120,10 @@ const instead =
 const GIB = 2 ** 30;
 const BOMB = 64 * 1024 * 1024;
 
-/** What somebody may have put in the place of a file; `outside` is a file that trace has no business with. */
+/**
+ * What somebody may have put in the place of a file; `outside` is a file that trace has no business
+ * with.
+ */
 const FILE_DAMAGES: readonly FileDamage[] = [
   instead((path, outside) => symlinkSync(outside, path)),
   instead((path) => symlinkSync(path, path)),

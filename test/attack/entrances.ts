@@ -8,9 +8,14 @@ import type { Entrance } from './arena.ts';
 import { damaged, damageOneFile, pick } from './damage.ts';
 import { falseInspector, startTicksOf, waitingNode, waitingPython } from './targets.ts';
 
-/* Every way in by which text or bytes come from outside: what is good there, and which verbs read it. */
+/*
+ * Every way in by which text or bytes come from outside: what is good there, and which verbs read
+ * it.
+ */
 
-/** Runs trace on what is good. Throws when trace did not take it: then there is nothing to damage. */
+/**
+ * Runs trace on what is good. Throws when trace did not take it: then there is nothing to damage.
+ */
 async function make(args: readonly string[], options: CliOptions = {}): Promise<void> {
   const { code, stderr } = await runCli(args, options);
   // 1: with a finding.

@@ -1,4 +1,5 @@
-// Reads each file of a folder as the symbols of a mapped library. Usage: symbols.mjs <dist/src/main.js> <folder>
+// Reads each file of a folder as the symbols of a mapped library. Usage: symbols.mjs
+// <dist/src/main.js> <folder>
 import { readdirSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 

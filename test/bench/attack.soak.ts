@@ -5,8 +5,8 @@ import { publish, setting, table } from './measurements.ts';
 
 /*
  * `npm run soak -- attack`: damaged input through every way in, in turn, for ten minutes
- * (`TRACEWRIGHT_SOAK_S`). A seed of its own each time, unless `TRACEWRIGHT_SEED` says which: a case is
- * made again by its seed.
+ * (`TRACEWRIGHT_SOAK_S`). A seed of its own each time, unless `TRACEWRIGHT_SEED` says which: a case
+ * is made again by its seed.
  */
 
 const SOAK_S = setting('TRACEWRIGHT_SOAK_S', 600);

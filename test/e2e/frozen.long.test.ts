@@ -10,7 +10,10 @@ import { until } from '../platform/processes.ts';
 import { type RunningTarget, startTarget, type TargetName } from '../targets/harness.ts';
 import { parseReport, runCli, verdicts } from './cli.ts';
 
-/* A target whose control group is frozen, as docker pause does: nothing is known of it meanwhile, and nothing done to it. */
+/*
+ * A target whose control group is frozen, as docker pause does: nothing is known of it meanwhile,
+ * and nothing done to it.
+ */
 
 const state = mkdtempSync(join(tmpdir(), 'tracewright-frozen-'));
 afterAll(() => rmSync(state, { recursive: true, force: true }));

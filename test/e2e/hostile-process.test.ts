@@ -17,7 +17,10 @@ const folder = mkdtempSync(join(tmpdir(), 'tracewright-hostile-'));
 afterAll(() => rmSync(folder, { recursive: true, force: true }));
 const PYTHON = interpreters().at(-1)?.path ?? 'python3';
 
-/** A user and a mount namespace of one's own: what everybody may have on most machines, and few containers allow. */
+/**
+ * A user and a mount namespace of one's own: what everybody may have on most machines, and few
+ * containers allow.
+ */
 const NAMESPACES = ['unshare', '-Urm', '--propagation', 'private'] as const;
 const canUnshare =
   spawnSync(NAMESPACES[0], [...NAMESPACES.slice(1), 'mount', '-t', 'tmpfs', 'none', folder])

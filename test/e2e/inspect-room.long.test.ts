@@ -19,7 +19,9 @@ import { canRun } from '../programs.ts';
 import { parseReport, runCli } from './cli.ts';
 import { Inspecting, reasons } from './inspecting.ts';
 
-/* `--inspect` on a Node process that may open hardly any more files, or that ends when it is asked. */
+/*
+ * `--inspect` on a Node process that may open hardly any more files, or that ends when it is asked.
+ */
 
 const here = new Inspecting();
 const folder = mkdtempSync(join(tmpdir(), 'tracewright-room-'));

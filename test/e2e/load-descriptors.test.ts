@@ -2,7 +2,10 @@ import { createServer, type Server, type Socket } from 'node:net';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { type Ended, runCli } from './cli.ts';
 
-/* `trace load` under a low limit of open files, against a server that takes every connection and answers none. */
+/*
+ * `trace load` under a low limit of open files, against a server that takes every connection and
+ * answers none.
+ */
 
 const taken = new Set<Socket>();
 let server: Server;

@@ -83,7 +83,10 @@ export const failing: LoadResult = loadResult(
   { slos: [{ metric: 'ttft', limit: 0.2 }] },
 );
 
-/** So many of a hundred requests found no descriptor left for a connection, the others were answered. */
+/**
+ * So many of a hundred requests found no descriptor left for a connection, the others were
+ * answered.
+ */
 export const withoutDescriptors = (percent: number): LoadResult =>
   loadResult([
     {

@@ -24,7 +24,10 @@ export interface LineInput {
   close(): void;
 }
 
-/** The signals that end a run. SIGHUP (terminal closed) ends it as SIGTERM does, and then trace itself. */
+/**
+ * The signals that end a run. SIGHUP (terminal closed) ends it as SIGTERM does, and then trace
+ * itself.
+ */
 export type StopSignal = 'SIGINT' | 'SIGTERM';
 
 /** What a verb found out, in a line. */
@@ -44,9 +47,9 @@ export interface Environment {
   /** Is told what a verb found out, for the debugging session that is open. */
   readonly onResult?: (result: CommandResult) => void;
   /**
-   * Calls `stop` at the first SIGINT, SIGTERM or SIGHUP. The second one does nothing by itself, until
-   * the returned function was called: a report that is being made is not lost to it. The third has its
-   * default action again.
+   * Calls `stop` at the first SIGINT, SIGTERM or SIGHUP. The second one does nothing by itself,
+   * until the returned function was called: a report that is being made is not lost to it. The
+   * third has its default action again.
    */
   onStop(stop: (signal: StopSignal) => void): () => void;
 }

@@ -115,7 +115,9 @@ function onStopSignal(stop: (signal: StopSignal) => void): () => void {
 /** One for all who listen: after the second signal nothing keeps a person from ending trace. */
 let isSecondTaken = false;
 
-/** Has the second signal end nothing by itself: what the first one ended is still to be reported. */
+/**
+ * Has the second signal end nothing by itself: what the first one ended is still to be reported.
+ */
 function takeSecond(): () => void {
   if (isSecondTaken) return () => {};
   isSecondTaken = true;

@@ -14,8 +14,9 @@ const OWN = 64;
 const EACH_WORKER = 16;
 
 /**
- * Throws a TraceError where a closed loop takes more open files than there may be: what goes beyond would
- * fail, and say nothing of the server. How many a rate takes depends on the server, and is not known.
+ * Throws a TraceError where a closed loop takes more open files than there may be: what goes beyond
+ * would fail, and say nothing of the server. How many a rate takes depends on the server, and is
+ * not known.
  */
 export function checkDescriptors(
   { stages, workers }: Pick<LoadOptions, 'stages' | 'workers'>,

@@ -42,7 +42,8 @@ async function run(context: CommandContext): Promise<ExitCode> {
   try {
     const screen = new AttachScreen(options.watch, { ...environment, stdout: report });
     const outcome = await watchCommand(command, { options, environment, screen });
-    // After --duration the command goes on, and so do we: somebody waits for its exit code, and signals go through us.
+    // After --duration the command goes on, and so do we: somebody waits for its exit code, and
+    // signals go through us.
     const end = await command.ended;
     sayWhatIsLeft(command, end, screen);
     return decide(outcome, end, options.failOn);

@@ -89,7 +89,10 @@ export function openSession(
   return { store, file };
 }
 
-/** A session's file as it is read; null where it is damaged, which is said and keeps nobody from the others. */
+/**
+ * A session's file as it is read; null where it is damaged, which is said and keeps nobody from the
+ * others.
+ */
 export function readOrSay(
   store: SessionStore,
   file: SessionFile,
@@ -156,7 +159,9 @@ export function answer(
   return EXIT.ok;
 }
 
-/** The command that attempts run, as a person reads it; whole, since it may come with a checkout. */
+/**
+ * The command that attempts run, as a person reads it; whole, since it may come with a checkout.
+ */
 export function commandText({ reproduction }: Session): string {
   const command = decodeList(reproduction['command'] ?? '');
   return command.length === 0 ? 'none' : printable(command.map(quoteForShell).join(' '), 4000);

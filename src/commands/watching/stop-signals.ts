@@ -2,8 +2,8 @@ import type { Environment, StopSignal } from '../command-line/command.ts';
 
 /**
  * The first SIGINT, SIGTERM or SIGHUP of a run, from before it begins until its report is out: one
- * that comes while nobody listens is kept for who listens next. The second one ends nothing, the third
- * ends trace at once.
+ * that comes while nobody listens is kept for who listens next. The second one ends nothing, the
+ * third ends trace at once.
  */
 export class StopSignals {
   received: StopSignal | null = null;

@@ -6,7 +6,9 @@ import type { Seconds } from '../../core/types.ts';
 import { errorOf } from './decoded.ts';
 import { DETAIL_CHARACTERS } from './limits.ts';
 
-/** Characters of a detail that are looked at: what is cut may hold the beginning of a credential. */
+/**
+ * Characters of a detail that are looked at: what is cut may hold the beginning of a credential.
+ */
 const LOOKED_AT = 4 * DETAIL_CHARACTERS;
 
 /** What a connection was doing when it failed. */
@@ -47,7 +49,9 @@ export function socketFailure(error: Error, phase: Phase, status: number | null)
   return failure(classOf(code, phase), detail, status);
 }
 
-/** Of a request whose kept connection ended without an answer, where no fresh one can be had either. */
+/**
+ * Of a request whose kept connection ended without an answer, where no fresh one can be had either.
+ */
 export function lostFailure({ class: kind, detail }: RequestError): RequestError {
   if (kind === 'client') return failure(kind, detail);
   return failure('reset', `its connection ended before any byte of an answer; then ${detail}`);
@@ -66,7 +70,8 @@ function classOf(code: string, phase: Phase): LoadErrorClass {
   if (code === 'ECONNRESET' || code === 'EPIPE') return 'reset';
   if (phase === 'handshake') return 'tls';
   if (code === 'ECONNREFUSED') return 'refused';
-  // EHOSTUNREACH, ENETUNREACH, ENOENT (no such socket file), EACCES. EADDRNOTAVAIL is an address that
+  // EHOSTUNREACH, ENETUNREACH, ENOENT (no such socket file), EACCES. EADDRNOTAVAIL is an address
+  // that
   // this machine cannot connect from, or a lack of ports: which, is not said.
   return isTls(code) ? 'tls' : 'unreachable';
 }

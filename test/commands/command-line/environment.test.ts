@@ -19,7 +19,8 @@ it('whoever listens to the next signal is there before the first lets go: none h
   release();
   letGo();
   expect(heard).toEqual(['first SIGTERM', 'second SIGINT']);
-  // One that listens, one that only keeps the second from ending trace; and until then the first, too.
+  // One that listens, one that only keeps the second from ending trace; and until then the first,
+  // too.
   expect(least.slice(0, 3)).toEqual([3, 2, 2]);
   expect(process.listenerCount('SIGTERM')).toBe(own);
 });
