@@ -1,13 +1,15 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { monotonicNow } from '../core/clock.ts';
 import type { ProcessTarget, Ratio, Seconds } from '../core/types.ts';
+import { formatSeconds } from '../core/units.ts';
 import { type InnerView, innerViewOf } from './inner-pid.ts';
+import { LimitedLook } from './limited-look.ts';
 import { ageOf, clockTicks, listProcesses, readStat, readStatus } from './proc.ts';
 import { hasEnded, isKernelThread, type ProcStat } from './proc-parse.ts';
-import { type KnownPrograms, type Runtime, detectRuntime, unknownRuntime } from './runtime.ts';
+import { type Runtime, unknownRuntime } from './runtime.ts';
 import { ownFamily } from './target-match.ts';
 import { userName } from './target-refusal.ts';
-import { titleOf } from './target-title.ts';
+import { titleFrom } from './target-title.ts';
 
 /** What a bare `trace attach` lists. */
 
@@ -25,8 +27,9 @@ export interface Candidate extends InnerView {
 
 /** Two readings this far apart give CPU use in steps of 5 % (the clock tick is 10 ms), and a listing is not felt as slow. */
 const INTERVAL: Seconds = 0.2;
-/** Of looking into programs; each process has a limit of its own. */
-const LOOK_LIMIT: Seconds = 10;
+/** Of looking into one process, a few milliseconds else, and into all of them. */
+const LOOK_LIMIT: Seconds = 2;
+const LOOKS_LIMIT: Seconds = 10;
 
 /** Names under which servers hide whose executable may not be read; to list them as `unknown`, and for shells to offer. */
 export const TELLING_NAME: RegExp =
@@ -38,20 +41,11 @@ export const TELLING_NAME: RegExp =
  */
 export async function listCandidates(interval: Seconds = INTERVAL): Promise<readonly Candidate[]> {
   const family = ownFamily();
-  const known: KnownPrograms = new Map();
   const first = listProcesses().filter(
     (stat) => !family.has(stat.pid) && !hasEnded(stat) && !isKernelThread(stat),
   );
-  const until = monotonicNow() + LOOK_LIMIT;
   const begun = performance.now();
-  const found = first.flatMap((stat) => {
-    const runtime =
-      monotonicNow() < until
-        ? detectRuntime(stat.pid, known)
-        : unknownRuntime('looking into other processes took too long');
-    const title = titleOf(stat.pid, stat.comm);
-    return isWorthListing(runtime, `${stat.comm} ${title}`) ? [{ stat, runtime, title }] : [];
-  });
+  const found = await looked(first);
   await sleep(Math.max(0, interval * 1e3 - (performance.now() - begun)));
   const elapsed = (performance.now() - begun) / 1e3;
   return found
@@ -83,3 +77,33 @@ function isWorthListing(runtime: Runtime, name: string): boolean {
 function cpuTicks(stat: ProcStat): number {
   return stat.userTicks + stat.systemTicks;
 }
+
+interface Found {
+  readonly stat: ProcStat;
+  readonly runtime: Runtime;
+  readonly title: string;
+}
+
+/** Those of the processes that are worth listing. Each may be another's, and any may be made to keep us. */
+async function looked(stats: readonly ProcStat[]): Promise<readonly Found[]> {
+  const found: Found[] = [];
+  const until = monotonicNow() + LOOKS_LIMIT;
+  const look = new LimitedLook(LOOK_LIMIT);
+  try {
+    for (const stat of stats) {
+      const isLate = monotonicNow() > until;
+      const { runtime, commandLine } = (isLate ? null : await look.at(stat.pid)) ?? {
+        runtime: unknownRuntime(isLate ? OTHERS_KEPT_US : KEPT_US),
+        commandLine: [],
+      };
+      const title = titleFrom(commandLine, stat.comm);
+      if (isWorthListing(runtime, `${stat.comm} ${title}`)) found.push({ stat, runtime, title });
+    }
+  } finally {
+    look.close();
+  }
+  return found;
+}
+
+const KEPT_US = `it could not be looked into within ${formatSeconds(LOOK_LIMIT)}`;
+const OTHERS_KEPT_US = 'looking into other processes took too long';

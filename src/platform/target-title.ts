@@ -9,7 +9,12 @@ const TITLE_LIMIT = 160;
 
 /** The title of a process, safe to print and to store; `comm` in brackets where it has no command line, as ps(1) does. */
 export function titleOf(pid: number, comm: string): string {
-  const commandLine = maskArguments(readCommandLine(pid));
+  return titleFrom(readCommandLine(pid), comm);
+}
+
+/** The same where its command line is known. */
+export function titleFrom(words: readonly string[], comm: string): string {
+  const commandLine = maskArguments(words);
   return commandLine.length === 0
     ? `[${printable(comm, 16)}]`
     : printable(commandLine.join(' '), TITLE_LIMIT);

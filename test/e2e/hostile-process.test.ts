@@ -43,7 +43,8 @@ it.runIf(canUnshare)(
     const limits = { limitS: 30, cwd: folder } as const;
     const listed = await runCli(['attach'], limits);
     expect(listed.signal).toBeNull();
-    expect(listed.stdout + listed.stderr).toContain(String(pid));
+    expect(listed.code).toBe(0);
+    expect(listed.stdout).toMatch(new RegExp(`\\b${pid}\\b`));
     const attached = await runCli(['attach', String(pid), '-d', '1', '--no-recording'], limits);
     expect(attached.signal).toBeNull();
   },
