@@ -53,6 +53,8 @@ export interface Breach {
 const HANG: Seconds = 10;
 const MEMORY_LIMIT: Bytes = 300 * 1024 * 1024;
 const PEAK = join(import.meta.dirname, 'peak.mjs');
+/** What a command before trace ends with when it could not put the damaged file in its place. */
+export const NOT_RUN = 99;
 /** A bug in trace. */
 const INTERNAL = 70;
 const SHOWN = 400;
@@ -100,6 +102,7 @@ export class Arena {
         ...options,
         env,
       });
+      if (code === NOT_RUN) throw new Error(`trace was not run: ${stderr}`);
       const what = [
         ...(signal === null ? [] : [`ended by ${signal} (SIGKILL: after ${HANG} s)`]),
         ...(code === INTERNAL ? [`a bug in trace: ${stderr.slice(0, SHOWN)}`] : []),

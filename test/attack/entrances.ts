@@ -4,7 +4,7 @@ import { dirname, join } from 'node:path';
 import { freePort } from '../collectors/node/inspected.ts';
 import { type CliOptions, runCli } from '../e2e/cli.ts';
 import type { Running } from '../targets/harness.ts';
-import type { Entrance } from './arena.ts';
+import { type Entrance, NOT_RUN } from './arena.ts';
 import { damaged, damageOneFile, pick } from './damage.ts';
 import { falseInspector, startTicksOf, waitingNode, waitingPython } from './targets.ts';
 
@@ -195,7 +195,7 @@ const PROC_FILES = [
   'oom_score_adj',
 ];
 /** Puts a file in the place of another, for the command behind them only. */
-const WITH_FILE = 'mount --bind "$1" "$2" && shift 2 && exec "$@"';
+const WITH_FILE = `mount --bind "$1" "$2" || exit ${NOT_RUN}; shift 2; exec "$@"`;
 
 class ProcFiles implements Entrance {
   readonly name = 'files of /proc';
