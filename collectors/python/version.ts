@@ -12,6 +12,8 @@ const FREE_THREADED_OFFSET = 16;
 const CANDIDATE = 0xc;
 /** Searched for the version text: CPython's .data and .bss are under 1 MiB. */
 const DATA_LIMIT = 8 * 1024 * 1024;
+/** Mappings that are searched: .data and .bss are one each. */
+const DATA_MAPPINGS = 4;
 
 /** Which CPython it is and where its fields lie. */
 export interface PythonVersion {
@@ -114,7 +116,8 @@ function versionText(
   const data = maps
     .slice(first)
     .filter((map, i, rest) => map.path === image.path || rest[i - 1]?.path === image.path)
-    .filter((map) => map.permissions.startsWith('rw') && map.end - map.start <= DATA_LIMIT);
+    .filter((map) => map.permissions.startsWith('rw') && map.end - map.start <= DATA_LIMIT)
+    .slice(0, DATA_MAPPINGS);
   for (const { start, end } of data) {
     const bytes = Buffer.alloc(end - start);
     memory.readInto(bytes, start);

@@ -26,6 +26,8 @@ const SYMBOLS: PythonSymbols = {
 /** A process of one segment, which holds types with their names and whatever else is written. */
 class SmallMemory extends UntrustedMemory {
   readonly content: Buffer = Buffer.alloc(SIZE);
+  /** Bytes given away. */
+  given = 0;
 
   constructor() {
     super();
@@ -39,6 +41,7 @@ class SmallMemory extends UntrustedMemory {
   }
   readInto(target: Buffer, address: number, length: number = target.length): void {
     if (address < BASE || address + length > BASE + SIZE) throw new MemoryError(address);
+    this.given += length;
     this.content.copy(target, 0, address - BASE, address - BASE + length);
   }
   override cString(address: number, limit = 256): string {
@@ -128,6 +131,16 @@ describe('the version of a CPython', () => {
       version: '3.8.18',
     });
   });
+});
+
+it('is not sought in ten thousand mappings of the same file', () => {
+  const memory = new SmallMemory();
+  const path = '/usr/bin/python3.8';
+  const data = { start: BASE, end: BASE + SIZE, permissions: 'rw-p', offset: 0, path };
+  const maps = Array.from({ length: 10_000 }, () => ({ ...data, device: 1, inode: 1 }));
+  const image: PythonImage = { path, symbols: SYMBOLS, versionAddress: null };
+  expect(identifyVersion(memory, image, maps)).toMatchObject({ ok: true, version: '3.8' });
+  expect(memory.given).toBeLessThan(16 * SIZE);
 });
 
 describe('a CPython whose layout is not known is refused, with the reason', () => {
