@@ -1,5 +1,6 @@
 import { type IncomingMessage, request as httpRequest } from 'node:http';
 import { request as httpsRequest } from 'node:https';
+import { isOverNested } from '../core/nesting.ts';
 import type { Bytes, Seconds } from '../core/types.ts';
 import { formatBytes, formatSeconds } from '../core/units.ts';
 
@@ -58,7 +59,7 @@ export function askForJson({ url, headers, body, limit, size }: JsonQuestion): P
           ended: 'answer',
           status: response.statusCode ?? 0,
           headers: response.headers,
-          json: parsed(Buffer.concat(parts).toString()),
+          json: parsed(Buffer.concat(parts)),
         }),
       );
     });
@@ -66,9 +67,11 @@ export function askForJson({ url, headers, body, limit, size }: JsonQuestion): P
   });
 }
 
-function parsed(text: string): unknown {
+/** Undefined also where it would be dear to parse. */
+function parsed(bytes: Buffer): unknown {
+  if (isOverNested(bytes)) return undefined;
   try {
-    return JSON.parse(text);
+    return JSON.parse(bytes.toString('utf8'));
   } catch {
     return undefined;
   }

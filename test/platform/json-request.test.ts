@@ -26,6 +26,14 @@ describe('a question for JSON', () => {
     });
   });
 
+  it('has no JSON in what is nested so deep that it would be dear to parse', async () => {
+    const deep = `${'['.repeat(100_000)}${']'.repeat(100_000)}`;
+    const url = await serverOf((_, response) => response.end(deep));
+    const answer = await askForJson({ ...question, url, size: 2 ** 20 });
+    expect(answer).toMatchObject({ ended: 'answer', status: 200 });
+    expect(answer.ended === 'answer' ? answer.json : 0).toBeUndefined();
+  });
+
   it('ends when nobody answers within its limit', async () => {
     const url = await serverOf(() => {});
     expect(await askForJson({ ...question, url, limit: 0.05 })).toEqual({
