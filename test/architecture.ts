@@ -181,6 +181,7 @@ const HANDED_PATHS: ReadonlySet<string> = new Set([
   'collectors/gpu/smi.ts',
   'collectors/node/guardian-process.ts',
   'collectors/process/native-stacks.ts',
+  'src/platform/limited-look.ts',
   'src/platform/started-command.ts',
 ]);
 

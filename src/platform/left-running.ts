@@ -1,5 +1,5 @@
-import { closeSync, openSync, readSync } from 'node:fs';
 import type { Bytes } from '../core/types.ts';
+import { environmentVariable } from './environ.ts';
 import { listProcesses, readStatus } from './proc.ts';
 import { hasEnded, type ProcStat } from './proc-parse.ts';
 
@@ -14,12 +14,8 @@ import { hasEnded, type ProcStat } from './proc-parse.ts';
  */
 export const MARK_VARIABLE = 'TRACEWRIGHT_TRIAL';
 
-/**
- * The kernel bounds an environment by a quarter of the stack's limit, 2 MiB by default. A process
- * may say that its own is longer, and is not believed.
- */
-const ENVIRONMENT_LIMIT: Bytes = 2 * 2 ** 20;
-const PIECE: Bytes = 64 * 1024;
+/** A mark is some 25 characters. */
+const MARK_LENGTH_LIMIT: Bytes = 64;
 
 /** A command that was started as the leader of a process group and a session of its own. */
 export interface MarkedGroup {
@@ -44,32 +40,5 @@ export function leftRunning({ leader, since, mark }: MarkedGroup): readonly Proc
 function hasMark(pid: number, mark: string): boolean {
   // What another user's process says of its environment is that user's to make up.
   if (readStatus(pid)?.uids[0] !== process.getuid?.()) return false;
-  let fd: number;
-  try {
-    fd = openSync(`/proc/${pid}/environ`, 'r');
-  } catch {
-    return false;
-  }
-  try {
-    return holds(fd, Buffer.from(`\0${MARK_VARIABLE}=${mark}\0`));
-  } catch {
-    return false;
-  } finally {
-    closeSync(fd);
-  }
-}
-
-function holds(fd: number, wanted: Buffer): boolean {
-  const piece = Buffer.allocUnsafe(PIECE);
-  // A variable begins behind the end of the one before; the first behind none.
-  let before: Buffer = Buffer.from('\0');
-  for (let seen = 0; seen < ENVIRONMENT_LIMIT;) {
-    const length = readSync(fd, piece, 0, PIECE, null);
-    if (length === 0) return false;
-    const text = Buffer.concat([before, piece.subarray(0, length)]);
-    if (text.includes(wanted)) return true;
-    before = text.subarray(Math.max(0, text.length - wanted.length + 1));
-    seen += length;
-  }
-  return false;
+  return environmentVariable(pid, MARK_VARIABLE, MARK_LENGTH_LIMIT) === mark;
 }

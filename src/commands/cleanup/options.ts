@@ -41,7 +41,7 @@ Options:
 
 Exit codes:
   0    nothing is left, or (with --dry-run) nothing was
-  1    something is left; the reason is said; or a journal is not yours, and is named
+  1    something is left, or a journal is not yours; the reason is said
   2    wrong usage
   3    no such process, and nothing is known of it
   70   a bug in trace
