@@ -31,21 +31,26 @@ async function run(context: CommandContext): Promise<ExitCode> {
   requireFreeFolder(options.watch.recording, environment.cwd);
   const report = openReport(options, environment);
   sleepWithoutCompacting();
-  const command = await startCommand(options.command, environment);
-  const release = passOnSignals(command.child);
+  let command: StartedCommand | null = null;
+  const release = passOnSignals(() => command?.child ?? null);
+  const started = await startCommand(options.command, environment).catch((error: unknown) => {
+    release();
+    throw error;
+  });
+  command = started;
   // Once it has ended, nobody but us is meant by a signal; the report is still to be made then.
-  const reporting = command.ended.then(() => {
+  const reporting = started.ended.then(() => {
     const letGo = environment.onStop(() => {});
     release();
     return letGo;
   });
   try {
     const screen = new AttachScreen(options.watch, { ...environment, stdout: report });
-    const outcome = await watchCommand(command, { options, environment, screen });
+    const outcome = await watchCommand(started, { options, environment, screen });
     // After --duration the command goes on, and so do we: somebody waits for its exit code, and
     // signals go through us.
-    const end = await command.ended;
-    sayWhatIsLeft(command, end, screen);
+    const end = await started.ended;
+    sayWhatIsLeft(started, end, screen);
     return decide(outcome, end, options.failOn);
   } finally {
     (await reporting)();
