@@ -55,7 +55,6 @@ const open = (options: Partial<RecordingWriterOptions> = {}): Promise<RecordingS
     directory: join(root, 'r'),
     start: START,
     env: {},
-    segmentBytes: 3000,
     ...options,
   });
 
@@ -66,7 +65,10 @@ const sample = (n: number): Observation => ({
   value: n,
 });
 
-/** Seconds of one reading each; three fill a segment or so. */
+/** A segment of this size is full after some seconds of one reading each. */
+const SMALL = { segmentBytes: 3000 };
+
+/** Seconds of one reading each. */
 async function write(writer: RecordingSink, seconds: number): Promise<void> {
   for (let n = 0; n < seconds; n++) {
     writer.write(sample(n));
@@ -89,7 +91,7 @@ async function textsIn(folder: string): Promise<string> {
 
 describe('a link in the place of a file of a recording', () => {
   it('is not followed when the file is compressed: what was written is', async () => {
-    const writer = await open();
+    const writer = await open(SMALL);
     await write(writer, 1);
     const first = join(writer.directory, 'telemetry.jsonl');
     await unlink(first);
@@ -104,7 +106,7 @@ describe('a link in the place of a file of a recording', () => {
   });
 
   it('is not written to, where the next file or its compressed form would be', async () => {
-    const writer = await open();
+    const writer = await open(SMALL);
     const target = join(victim, 'shadow');
     await symlink(target, join(writer.directory, 'telemetry.jsonl.gz.partial'));
     await symlink(target, join(writer.directory, 'telemetry.0002.jsonl'));
@@ -137,7 +139,7 @@ describe('a link in the place of a file of a recording', () => {
 
 describe('a link in the place of the folder of a recording', () => {
   it('takes nothing in: what comes later goes where the folder went', async () => {
-    const writer = await open();
+    const writer = await open(SMALL);
     await write(writer, 1);
     await rename(writer.directory, join(root, 'moved'));
     await symlink(victim, writer.directory);
@@ -232,7 +234,7 @@ describe.runIf(isRoot)('under sudo', () => {
 
   it('the usual folder goes to the caller wherever it is made', async () => {
     const directory = join(root, '.tracewright', '20231114T221320Z-attach-1');
-    const writer = await open({ directory, env: CALLER });
+    const writer = await open({ ...SMALL, directory, env: CALLER });
     await write(writer, 12);
     await writer.end(END, []);
     const names = await readdir(directory);
@@ -247,7 +249,7 @@ describe.runIf(isRoot)('under sudo', () => {
     const home = join(root, 'home');
     await mkdir(home);
     await chown(home, 12345, 23456);
-    const writer = await open({ directory: join(home, 'r'), env: CALLER, segmentBytes: 1e6 });
+    const writer = await open({ directory: join(home, 'r'), env: CALLER });
     await writer.end(END, []);
     const { directory, made } = writer;
     expect((await readRecordingBack(directory, made)).end).not.toBeNull();
