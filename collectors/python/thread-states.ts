@@ -112,19 +112,11 @@ export class ThreadStates {
       this.#found.set(tid, known);
       return known;
     }
-    let best: ThreadState | null = null;
     const states = this.list();
     // The others' are remembered with it: to look for each of 10,000 threads through the whole list would take minutes.
     this.#found = new Map(states.map((state) => [state.tid, state]));
     this.#found.delete(tid);
-    for (const state of states) {
-      if (state.tid !== tid) continue;
-      if (
-        best === null ||
-        (this.topFrame(best.address) === 0 && this.topFrame(state.address) !== 0)
-      )
-        best = state;
-    }
+    const best = this.#best(states.filter((state) => state.tid === tid));
     // A state without frames is not remembered: the thread may have another one, of a sub-interpreter, the next time.
     if (best !== null && this.topFrame(best.address) !== 0) this.#found.set(tid, best);
     return best;
@@ -162,6 +154,20 @@ export class ThreadStates {
     const previous = pointerAt(this.#header, thread.previous);
     const link = previous === 0 ? interpreter + offsets.threadsHead : previous + thread.next;
     return this.#pointer(link) === address;
+  }
+
+  /**
+   * Of the states of one thread that which runs Python code, and of those the main interpreter's: up to
+   * 3.11 whoever runs another interpreter does so in a state that names the thread which made it.
+   */
+  #best(states: readonly ThreadState[]): ThreadState | null {
+    const [first = null, second] = states;
+    if (second === undefined) return first;
+    const { symbols, table } = this.#objects;
+    const main = this.#pointer(symbols.runtime + table.runtime.interpretersMain);
+    const rank = ({ address, interpreter }: ThreadState): number =>
+      (this.topFrame(address) === 0 ? 0 : 2) + (interpreter === main ? 1 : 0);
+    return states.reduce((best, state) => (rank(state) > rank(best) ? state : best));
   }
 
   #isLive(state: ThreadState): boolean {
