@@ -1,7 +1,7 @@
 import { execFile } from 'node:child_process';
 import { promisify } from 'node:util';
 import type { Bytes, Seconds } from '../core/types.ts';
-import { findProgram, withAbsolutePath } from './find-program.ts';
+import { programFor, withAbsolutePath } from './find-program.ts';
 
 /**
  * The one module that runs git. A checkout's own configuration, attributes and hooks name programs
@@ -74,7 +74,7 @@ const KEPT = /^GIT_(?:(?:AUTHOR|COMMITTER)_(?:NAME|EMAIL|DATE)|CEILING_DIRECTORI
 
 /** Runs git in a folder. Does not reject. */
 export async function runGit(args: readonly string[], options: GitOptions): Promise<GitRun> {
-  const program = findProgram('git', options.env['PATH']);
+  const program = programFor('git', options.env);
   if (program === null) return { ended: 'not-started', reason: 'no git on PATH' };
   const named = await start(program, [...settings([]), ...NAMES], options);
   // 1: there is none.

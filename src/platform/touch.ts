@@ -122,12 +122,14 @@ done
  * `mark`.
  */
 export function guardTrials(mark: string): ChildProcess {
+  const { PATH } = process.env;
   const guardian: ChildProcess = spawn('/bin/sh', ['-c', END_OF_TRIALS, mark], {
     stdio: ['pipe', 'ignore', 'ignore'],
     // A session of its own: what ends trace by its terminal or its group is not for it.
     detached: true,
     cwd: '/',
-    env: { PATH: withAbsolutePath(process.env)['PATH'] },
+    // It calls others by their names.
+    env: withAbsolutePath({ PATH }),
   });
   guardian.on('error', () => {});
   guardian.stdin?.on('error', () => {});

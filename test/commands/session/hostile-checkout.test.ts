@@ -37,6 +37,8 @@ it(
   () => {
     const { git, ran, folder } = checkout;
     git('status');
+    // One that does not answer ends git.
+    git('config', '--unset', 'filter.served.process');
     git('log', '-1');
     git('diff');
     git('diff', '--no-ext-diff');
