@@ -140,7 +140,7 @@ function wordsOf(name: string): string[] {
 
 /** Headers, query parameters and the like of which nothing is kept, by their name alone. */
 const NEVER_KEPT = new RegExp(
-  'auth(?!or)|token$|secret|passw|cookie|credential|signature|session|api[-_]?key|' +
+  'auth(?!ors?$)|token$|secret|passw|cookie|credential|signature|session|api[-_]?key|' +
     'access[-_]?key|^key$|^sig$',
   'i',
 );
