@@ -16,7 +16,7 @@ const LISTS = /^(?:digest|hawk|oauth|hmac|aws4-hmac-sha256|signature|vapid|scram
 const SCHEME = /([A-Za-z][\w-]{1,30})(?:[ \t]{1,8}|%20|\+)(?=\S)/y;
 const ITEM = /[\w-]{1,64}=(?:\\{0,8}"[^"\n]{0,2048}"|[^\s,"'`]{0,2048})/y;
 const COMMA = /,[ \t]{0,4}/y;
-const COOKIES = /[^\s"'`]+(?:;[ \t]{1,4}[^\s"'`]+)*/y;
+const COOKIES = /[^\s"'`;]+(?:;[ \t]{0,4}[^\s"'`;]+)*/y;
 
 /** The value of such a header without its credential; null where none is in it. */
 export function maskedHeaderValue(value: string, header: string): string | null {
