@@ -48,7 +48,8 @@ export function maskArguments(commandLine: readonly string[]): readonly string[]
 
 function mask(text: string, isWhole: boolean): string {
   const line = maskAddresses(maskPrivateKeys(text));
-  const words = /\s/.test(line) ? maskProgramOptions(line) : line;
+  // One word has no options.
+  const words = /[\s"'`,]/.test(line) ? maskProgramOptions(line) : line;
   return maskShapes(maskPairs(words, isWhole));
 }
 
