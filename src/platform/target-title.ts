@@ -4,6 +4,9 @@ import { readCommandLine } from './proc.ts';
 
 /** How a process is called where people read it: its command line with credentials masked and unsafe characters escaped. */
 
+/** The name under which scripts beside this repository try it. */
+export { maskArguments as maskCredentials } from '../core/secrets/mask.ts';
+
 /** Titles longer than this are cut: a line of a report or a table. */
 const TITLE_LIMIT = 160;
 

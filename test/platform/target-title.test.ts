@@ -1,9 +1,8 @@
 import { describe, expect, it } from 'vitest';
-import { maskArguments } from '../../src/core/secrets/mask.ts';
-import { titleOf } from '../../src/platform/target-title.ts';
+import { maskCredentials, titleOf } from '../../src/platform/target-title.ts';
 import { start } from './processes.ts';
 
-const masked = (commandLine: string): string => maskArguments(commandLine.split(' ')).join(' ');
+const masked = (commandLine: string): string => maskCredentials(commandLine.split(' ')).join(' ');
 
 describe('a command line in a report', () => {
   it.each([
@@ -22,7 +21,7 @@ describe('a command line in a report', () => {
   });
 
   it('hides what follows Bearer within one argument', () => {
-    expect(maskArguments(['-H', 'X: Bearer abc.def'])).toEqual(['-H', 'X: Bearer ***']);
+    expect(maskCredentials(['-H', 'X: Bearer abc.def'])).toEqual(['-H', 'X: Bearer ***']);
   });
 
   it.each([
