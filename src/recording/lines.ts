@@ -97,6 +97,12 @@ class LineSplitter {
   push(chunk: Buffer): boolean {
     let from = 0;
     for (let at = chunk.indexOf(NEWLINE); at >= 0; at = chunk.indexOf(NEWLINE, from)) {
+      // Nothing reads an empty line, and a file of nothing else has a million in a megabyte.
+      if (at === from && this.#bytes === 0) {
+        this.lines++;
+        from = at + 1;
+        continue;
+      }
       this.#keep(chunk.subarray(from, at));
       from = at + 1;
       if (!this.#emit()) return false;
