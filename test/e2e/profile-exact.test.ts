@@ -40,7 +40,7 @@ interface Document {
 function isGuardian(pid: string, instance: string): boolean {
   try {
     const line = readFileSync(`/proc/${pid}/cmdline`, 'latin1');
-    return line.startsWith('sh\0') && line.includes(instance);
+    return line.startsWith('/bin/sh\0') && line.includes(instance);
   } catch {
     return false; // no process, or gone
   }
