@@ -9,7 +9,11 @@ import { printable } from './core/text.ts';
 
 /** Runs one command line (without node and script) and says how it ended. Throws nothing, ends nothing. */
 export async function main(argv: readonly string[], given: Environment): Promise<ExitCode> {
-  const environment = { ...given, stderr: maskedOutput(given.stderr) };
+  // Nothing is asked for on the way: the working folder, which not every verb needs, may be gone.
+  const environment = Object.defineProperties({} as Environment, {
+    ...Object.getOwnPropertyDescriptors(given),
+    stderr: { value: maskedOutput(given.stderr), enumerable: true },
+  });
   try {
     return await dispatch(argv, environment);
   } catch (error) {
