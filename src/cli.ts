@@ -1,6 +1,5 @@
 import type { CommandResult, Environment, OptionTable } from './commands/command-line/command.ts';
 import { COMMON_OPTIONS } from './commands/command-line/command.ts';
-import { maskedOutput } from './commands/command-line/masked-output.ts';
 import type { SessionLog } from './commands/session/log.ts';
 import { VERBS, type Verb, verbBelow } from './commands/registry.ts';
 import { TraceError, usageError } from './core/errors.ts';
@@ -8,28 +7,25 @@ import { EXIT, type ExitCode } from './core/exit-code.ts';
 import { printable } from './core/text.ts';
 
 /** Runs one command line (without node and script) and says how it ended. Throws nothing, ends nothing. */
-export async function main(argv: readonly string[], given: Environment): Promise<ExitCode> {
-  // Nothing is asked for on the way: the working folder, which not every verb needs, may be gone.
-  const environment = Object.defineProperties({} as Environment, {
-    ...Object.getOwnPropertyDescriptors(given),
-    stderr: { value: maskedOutput(given.stderr), enumerable: true },
-  });
+export async function main(argv: readonly string[], environment: Environment): Promise<ExitCode> {
   try {
     return await dispatch(argv, environment);
   } catch (error) {
-    return report(await explained(error), environment, isVerbose(argv));
+    // Where it cannot be loaded, that files are lacking is all that is said.
+    const safe = await masked(environment).catch(() => environment);
+    return report(await explained(error), safe, isVerbose(argv));
   }
 }
 
-async function dispatch(argv: readonly string[], environment: Environment): Promise<ExitCode> {
+async function dispatch(argv: readonly string[], given: Environment): Promise<ExitCode> {
   const at = argv.findIndex((word) => !word.startsWith('-'));
   const name = at === -1 ? undefined : argv[at];
-  if (name === undefined) return withoutVerb(argv, environment);
+  if (name === undefined) return withoutVerb(argv, given);
   const behind = [...argv.slice(0, at), ...argv.slice(at + 1)];
   if (name === 'help')
     return help(
       behind.filter((word) => !word.startsWith('-')),
-      environment,
+      given,
     );
   const early = argv.slice(0, at).find((word) => !isCommonFlag(word));
   if (early !== undefined) {
@@ -39,10 +35,11 @@ async function dispatch(argv: readonly string[], environment: Environment): Prom
     );
   }
   const { verb, args } = verbBelow(await verbNamed(name), behind);
-  if (asksForHelp(args)) return helpOf(verb, environment);
+  if (asksForHelp(args)) return helpOf(verb, given);
   // Before anything else is loaded: with too few, that itself would fail.
   const { requireDescriptors } = await import('./platform/descriptor-limit.ts');
   requireDescriptors();
+  const environment = await masked(given);
   const { parseCommandLine } = await import('./commands/command-line/command-line.ts');
   // The light part first: a wrong flag is said before anything heavy is loaded.
   const usage = await verb.usage();
@@ -129,6 +126,16 @@ function asksForHelp(args: readonly string[]): boolean {
 
 function isVerbose(argv: readonly string[]): boolean {
   return ownArguments(argv).some((word) => word === '--verbose' || word === '-v');
+}
+
+/** With an output for messages that shows no credential. A help needs none, and costs nothing. */
+async function masked(environment: Environment): Promise<Environment> {
+  const { maskedOutput } = await import('./commands/command-line/masked-output.ts');
+  // Nothing is asked for on the way: the working folder, which not every verb needs, may be gone.
+  return Object.defineProperties({} as Environment, {
+    ...Object.getOwnPropertyDescriptors(environment),
+    stderr: { value: maskedOutput(environment.stderr), enumerable: true },
+  });
 }
 
 /** What looks like a bug and comes of a lack of open files, as that lack. */

@@ -1,5 +1,4 @@
 import { usageError, type TraceError } from '../../core/errors.ts';
-import { maskText } from '../../core/secrets/mask.ts';
 import { printable } from '../../core/text.ts';
 import type { Bytes, Seconds } from '../../core/types.ts';
 import { factorOf } from '../../core/comparison.ts';
@@ -89,5 +88,5 @@ export function parseChoice<T extends string>(
 
 /** The usage error of a flag whose value is none that it takes: what it takes, and what came. */
 export function invalidValue(flag: string, text: string, expected: string): TraceError {
-  return usageError(`${flag} takes ${expected}, got '${printable(maskText(text), 60)}'`);
+  return usageError(`${flag} takes ${expected}, got '${printable(text, 60)}'`);
 }
