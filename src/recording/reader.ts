@@ -106,6 +106,8 @@ class Reading {
   #otlpLines = 0;
   #otherLines = 0;
   #cutBytes = 0;
+  /** Why a file was read in part; null where none was. */
+  #leftOff: string | null = null;
   /** The last segment that a joined one holds. */
   #through = -1;
   /** Observations that the writer let go of to keep to its size. */
@@ -144,7 +146,10 @@ class Reading {
     if (tail.length > 0) this.#tail(tail, isLast);
     if (tooLong > 0) this.#count('lines that are too long', tooLong);
     if (error !== null) this.#problems.push(`a compressed file is damaged: ${printable(error)}`);
-    if (leftOff !== null) this.#problems.push(`a file was read in part: ${leftOff}`);
+    if (leftOff !== null) {
+      this.#leftOff = leftOff;
+      this.#problems.push(`a file was read in part: ${leftOff}`);
+    }
   }
 
   /** A last line without its newline: whole when another program wrote it, cut when the writer was killed. */
@@ -220,6 +225,12 @@ class Reading {
 
   #noOtlp(): TraceError {
     const exitCode = EXIT.notFound;
+    if (this.#leftOff !== null)
+      return new TraceError(
+        'ERR_NOT_A_RECORDING',
+        `${this.#shown} holds no telemetry as far as it was read: ${this.#leftOff}`,
+        { exitCode, remedy: 'Name a recording folder, or a file of OTLP/JSON Lines.' },
+      );
     if (this.#otherLines === 0) {
       const what = this.#cutBytes > 0 ? 'holds no complete line' : 'is empty';
       return new TraceError('ERR_RECORDING_EMPTY', `the recording ${this.#shown} ${what}`, {

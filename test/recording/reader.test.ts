@@ -192,6 +192,14 @@ describe('a recording that was made to keep its reader', () => {
     expect(summary).toMatchObject({ start: { command: START.command }, end: END });
   });
 
+  it('by nothing but lines of nothing is said to hold no telemetry', async () => {
+    const path = await file('telemetry.jsonl.gz', Buffer.concat(gibibyte('\n')));
+    await expect(openRecording(path)).rejects.toMatchObject({
+      code: 'ERR_NOT_A_RECORDING',
+      message: expect.stringMatching(/holds no telemetry .*: it has too many lines$/) as string,
+    });
+  });
+
   it('by lines of something else is read until there are too many', async () => {
     const directory = await recorded();
     await appendFile(telemetry(directory), '{}\n'.repeat(300_000));
