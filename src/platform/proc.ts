@@ -12,7 +12,8 @@ import { readRegular } from './regular-file.ts';
 const COMMAND_LINE_LIMIT = 4096;
 
 /** Of these the kernel decides how long they are, not the process. */
-const ALWAYS_SHORT = /^\/proc\/\d+\/(?:task\/\d+\/)?(?:stat|status|comm|syscall|schedstat)$/;
+const ALWAYS_SHORT =
+  /^\/proc\/(?:uptime|\d+\/(?:task\/\d+\/)?(?:stat|status|comm|syscall|schedstat))$/;
 /**
  * A hundred thousand mounts, which are the most a namespace may have, with paths of common length.
  */

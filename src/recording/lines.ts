@@ -15,6 +15,8 @@ const EXPANSION_FREE: Bytes = 64 * 1024 * 1024;
 /** A day of a run has half a million lines, of 30 bytes and more each when compressed. */
 const LINES_FREE = 200_000;
 const LINE_LEAST: Bytes = 4;
+/** Of a line that is skipped: beyond it the file goes on with nothing but that, as a sparse one does. */
+const SKIPPED_LIMIT: Bytes = 256 * 1024 * 1024;
 /** What is left of a first line that is too long, to say what the file looks like. */
 const HEAD_BYTES = 4096;
 const NEWLINE = 0x0a;
@@ -50,7 +52,8 @@ export async function readLines(
     for await (const chunk of stream) {
       expanded += (chunk as Buffer).length;
       const isWanted = splitter.push(chunk as Buffer);
-      const leftOff = tooMuch({ expanded, lines: splitter.lines, read: file.bytesRead });
+      const { lines, skipped } = splitter;
+      const leftOff = tooMuch({ expanded, lines, skipped, read: file.bytesRead });
       if (isWanted && leftOff === null) continue;
       file.destroy();
       if (leftOff === null) break;
@@ -70,8 +73,10 @@ export async function readLines(
 function tooMuch(so: {
   readonly expanded: Bytes;
   readonly lines: number;
+  readonly skipped: Bytes;
   readonly read: Bytes;
 }): string | null {
+  if (so.skipped > SKIPPED_LIMIT) return 'it has a line without an end';
   if (so.expanded > EXPANSION_FREE + EXPANSION_LIMIT * so.read)
     return `it expands to more than ${EXPANSION_LIMIT} times its size`;
   return so.lines > LINES_FREE + so.read / LINE_LEAST ? 'it has too many lines' : null;
@@ -89,6 +94,8 @@ class LineSplitter {
   #skipping = false;
   /** Seen so far. */
   lines = 0;
+  /** Of the line that is being skipped. */
+  skipped: Bytes = 0;
 
   constructor(onLine: (line: Buffer) => boolean) {
     this.#onLine = onLine;
@@ -117,6 +124,7 @@ class LineSplitter {
   }
 
   #keep(piece: Buffer): void {
+    if (this.#skipping) this.skipped += piece.length;
     if (this.#skipping || piece.length === 0) return;
     this.#pieces.push(piece);
     this.#bytes += piece.length;
@@ -133,6 +141,7 @@ class LineSplitter {
     this.lines++;
     this.#pieces = [];
     this.#bytes = 0;
+    this.skipped = 0;
     this.#skipping = false;
     return keep ? this.#onLine(line) : true;
   }

@@ -164,9 +164,9 @@ class Inspectors implements Entrance {
   damage(folder: string, _outside: string, random: () => number) {
     put(join(dirname(folder), 'replies'), damaged(Buffer.from(this.#good), random));
     const pid = String(this.#target?.pid ?? 0);
+    // Not heap, which gives V8 a minute for each look: a large heap takes that.
     const args = pick(random, [
       ['attach', pid, '-d', '1', '--no-recording'],
-      ['heap', pid],
       ['profile', pid, '-d', '1', '-o', join(folder, 'profile')],
     ]);
     return Promise.resolve({ args });

@@ -3,9 +3,10 @@ import { expect, it, onTestFinished } from 'vitest';
 import { sharesNamespaces, usesCuda, visibleDevices } from '../../src/platform/visible-devices.ts';
 
 async function start(env: Readonly<Record<string, string>>): Promise<number> {
-  const child = spawn('sh', ['-c', 'echo; exec sleep 30'], {
+  // It becomes no other program: in between it would have no environment.
+  const child = spawn('sh', ['-c', 'echo; read line'], {
     env: { PATH: process.env['PATH'], ...env },
-    stdio: ['ignore', 'pipe', 'ignore'],
+    stdio: ['pipe', 'pipe', 'ignore'],
   });
   onTestFinished(() => void child.kill('SIGKILL'));
   await new Promise((resolve) => child.stdout.once('data', resolve));

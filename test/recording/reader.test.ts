@@ -192,6 +192,14 @@ describe('a recording that was made to keep its reader', () => {
     expect(summary).toMatchObject({ start: { command: START.command }, end: END });
   });
 
+  it('by a line without an end, as in a sparse file, is read without it', async () => {
+    const directory = await recorded();
+    await truncate(telemetry(directory), 64 * 1024 * MIB);
+    const recording = await openRecording(directory);
+    expect(recording.series(METRIC.fds.name)[0]?.value).toHaveLength(10);
+    expect(recording.problems).toContain('a file was read in part: it has a line without an end');
+  });
+
   it('by nothing but lines of nothing is said to hold no telemetry', async () => {
     const path = await file('telemetry.jsonl.gz', Buffer.concat(gibibyte('\n')));
     await expect(openRecording(path)).rejects.toMatchObject({
