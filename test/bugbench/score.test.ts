@@ -90,6 +90,8 @@ describe('on a busy machine', () => {
     expect(falseOnBusyMachine(about, [blocked], [])).toEqual([]);
     const own = finding({ kind: 'loop-blocked', where: at('Pool.take') });
     expect(falseOnBusyMachine(about, [own], [])).toHaveLength(1);
+    // Of a leak no block is what the case is about, wherever it is.
+    expect(falseOnBusyMachine(CASE, [own], [])).toEqual([]);
   });
 });
 

@@ -65,13 +65,14 @@ export function falseFindings<T extends Said>(
  * when it is what the case is about, at the case's own place.
  */
 export function falseOnBusyMachine<T extends Said>(
-  of: Pick<BugCase, 'id' | 'words'>,
+  of: Pick<BugCase, 'id' | 'kinds' | 'words'>,
   findings: readonly T[],
   exceptions: readonly Exception[],
 ): readonly T[] {
   return falseFindings({ id: of.id, side: 'fixed' }, findings, exceptions).filter(
     ({ kind, where }) =>
-      kind !== 'loop-blocked' || where.slice(0, 1).some((place) => isNamed(place, of.words)),
+      kind !== 'loop-blocked' ||
+      (of.kinds.includes(kind) && where.slice(0, 1).some((place) => isNamed(place, of.words))),
   );
 }
 
