@@ -157,8 +157,9 @@ export class ThreadStates {
   }
 
   /**
-   * Of the states of one thread that which runs Python code, and of those the main interpreter's: up to
-   * 3.11 whoever runs another interpreter does so in a state that names the thread which made it.
+   * Of the states of one thread that which runs Python code, and of those the main interpreter's:
+   * up to 3.11 whoever runs another interpreter does so in a state that names the thread which made
+   * it.
    */
   #best(states: readonly ThreadState[]): ThreadState | null {
     const [first = null, second] = states;

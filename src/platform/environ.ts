@@ -12,7 +12,9 @@ const ENVIRONMENT_LIMIT: Bytes = 6 * 2 ** 20;
 /** Nor a longer string: `MAX_ARG_STRLEN`, 32 pages (include/uapi/linux/binfmts.h). */
 const VALUE_LIMIT: Bytes = 128 * 1024;
 const PIECE: Bytes = 64 * 1024;
-/** No environment has so much of it: memory that was never written to, a page of which takes 0.2 ms. */
+/**
+ * No environment has so much of it: memory that was never written to, a page of which takes 0.2 ms.
+ */
 const NOTHING: Buffer = Buffer.alloc(PIECE);
 
 /**

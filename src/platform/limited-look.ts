@@ -7,8 +7,9 @@ import { moduleCommand } from './standalone.ts';
 
 /**
  * Looking into processes of which any may keep whoever looks: what the kernel does on behalf of a
- * reader waits for locks that a process can hold (`cred_guard_mutex` during an exec from a file system
- * of its own, before Linux 5.10). So a process of ours looks, and is killed when it does not come back.
+ * reader waits for locks that a process can hold (`cred_guard_mutex` during an exec from a file
+ * system of its own, before Linux 5.10). So a process of ours looks, and is killed when it does not
+ * come back.
  */
 
 /** What is looked at. Untrusted. */

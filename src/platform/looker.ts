@@ -3,8 +3,8 @@ import { lookInto } from './limited-look.ts';
 import type { KnownPrograms } from './runtime.ts';
 
 /**
- * The process that looks into others for `LimitedLook`: a pid a line comes in, what was seen goes out,
- * in base64. Ends with its input.
+ * The process that looks into others for `LimitedLook`: a pid a line comes in, what was seen goes
+ * out, in base64. Ends with its input.
  */
 
 const known: KnownPrograms = new Map();

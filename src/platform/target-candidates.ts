@@ -84,7 +84,10 @@ interface Found {
   readonly title: string;
 }
 
-/** Those of the processes that are worth listing. Each may be another's, and any may be made to keep us. */
+/**
+ * Those of the processes that are worth listing. Each may be another's, and any may be made to keep
+ * us.
+ */
 async function looked(stats: readonly ProcStat[]): Promise<readonly Found[]> {
   const found: Found[] = [];
   const until = monotonicNow() + LOOKS_LIMIT;

@@ -217,9 +217,11 @@ const PASSED_ON = ['SIGTERM', 'SIGHUP', 'SIGINT', 'SIGQUIT', 'SIGUSR1', 'SIGUSR2
 const FROM_TERMINAL: ReadonlySet<string> = new Set(['SIGINT', 'SIGQUIT']);
 
 /**
- * Passes on what trace is sent to the command that it started, until the result is called; trace itself does not end by it. What the
- * terminal sends has reached the command already when it stands in the foreground with us: it must not get that twice. To be called
- * before the command is started, which `childOf` then gives: it may say that it runs, and be interrupted, before we go on.
+ * Passes on what trace is sent to the command that it started, until the result is called; trace
+ * itself does not end by it. What the terminal sends has reached the command already when it stands
+ * in the foreground with us: it must not get that twice. To be called before the command is
+ * started, which `childOf` then gives: it may say that it runs, and be interrupted, before we go
+ * on.
  */
 export function passOnSignals(childOf: () => ChildProcess | null): () => void {
   const handlers = PASSED_ON.map((signal) => {

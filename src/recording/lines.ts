@@ -15,7 +15,10 @@ const EXPANSION_FREE: Bytes = 64 * 1024 * 1024;
 /** A day of a run has half a million lines, of 30 bytes and more each when compressed. */
 const LINES_FREE = 200_000;
 const LINE_LEAST: Bytes = 4;
-/** Of a line that is skipped: beyond it the file goes on with nothing but that, as a sparse one does. */
+/**
+ * Of a line that is skipped: beyond it the file goes on with nothing but that, as a sparse one
+ * does.
+ */
 const SKIPPED_LIMIT: Bytes = 256 * 1024 * 1024;
 /** What is left of a first line that is too long, to say what the file looks like. */
 const HEAD_BYTES = 4096;

@@ -23,8 +23,8 @@ export function noRootReason(): string | null {
 }
 
 /**
- * Runs in a mount namespace of its own: $0 is the root, $1 the program that `startCli` names, $2 the
- * user. An empty root has no homes, so where state is kept has to be said.
+ * Runs in a mount namespace of its own: $0 is the root, $1 the program that `startCli` names, $2
+ * the user. An empty root has no homes, so where state is kept has to be said.
  */
 const ENTER = `mount --rbind /proc "$0/proc" && uid=$2 && shift 2 &&
 exec env -i "PATH=$PATH" "XDG_STATE_HOME=/tmp/state-$uid" "$(command -v chroot)" "--userspec=$uid:$uid" "$0" /trace "$@"`;

@@ -9,7 +9,9 @@ import { parseReport, runCli } from './cli.ts';
 /* Load from outside and a look inside, on one clock: the demo server has a planted mistake, and long prompts run into it. */
 
 const DEMO = join(import.meta.dirname, '..', '..', 'demo');
-/** Half a second of its mistake: the 80 ms that it has are lost in the noise of a crowded machine. */
+/**
+ * Half a second of its mistake: the 80 ms that it has are lost in the noise of a crowded machine.
+ */
 const SERVER = `import asyncio, sys
 sys.path.insert(0, ${JSON.stringify(DEMO)})
 import server

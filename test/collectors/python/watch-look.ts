@@ -24,7 +24,10 @@ export interface Watching {
   readonly every: { readonly real: Seconds; readonly told: Seconds };
   /** Who reads it; that of deadlocks, where none are named. */
   readonly detectors?: readonly Detector[];
-  /** Whether this is what is waited for: on a busy machine some are a turn late. By default, anything. */
+  /**
+   * Whether this is what is waited for: on a busy machine some are a turn late. By default,
+   * anything.
+   */
   readonly isEnough?: (found: readonly UnnumberedFinding[]) => boolean;
 }
 
