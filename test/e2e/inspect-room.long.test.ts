@@ -1,17 +1,9 @@
 import { execFileSync } from 'node:child_process';
-import {
-  closeSync,
-  copyFileSync,
-  mkdtempSync,
-  openSync,
-  readdirSync,
-  readSync,
-  rmSync,
-  writeSync,
-} from 'node:fs';
+import { copyFileSync, mkdtempSync, readdirSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, expect, it } from 'vitest';
+import { hideSymbols } from '../collectors/node/hidden-symbols.ts';
 import { listeningSockets } from '../../src/platform/sockets.ts';
 import { freePort, remains } from '../collectors/node/inspected.ts';
 import { start } from '../platform/processes.ts';
@@ -90,23 +82,3 @@ it('that ends when it is asked is said to have been ended by trace', async () =>
   expect(run.code).toBe(3);
   expect(here.journals(started.pid)).toEqual([]);
 });
-
-/** What `strip` does to the section of local symbols: it is of no known kind any more. */
-function hideSymbols(path: string): void {
-  const SYMTAB = 2;
-  const fd = openSync(path, 'r+');
-  try {
-    const header = Buffer.alloc(64);
-    readSync(fd, header, 0, 64, 0);
-    const table = Number(header.readBigUInt64LE(40));
-    const section = Buffer.alloc(64);
-    for (let i = 0; i < header.readUInt16LE(60); i++) {
-      readSync(fd, section, 0, 64, table + i * 64);
-      if (section.readUInt32LE(4) !== SYMTAB) continue;
-      section.writeUInt32LE(0, 4);
-      writeSync(fd, section, 0, 64, table + i * 64);
-    }
-  } finally {
-    closeSync(fd);
-  }
-}

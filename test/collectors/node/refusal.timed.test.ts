@@ -1,19 +1,11 @@
 import { execFileSync } from 'node:child_process';
-import {
-  copyFileSync,
-  mkdtempSync,
-  openSync,
-  readdirSync,
-  readSync,
-  rmSync,
-  writeSync,
-  closeSync,
-} from 'node:fs';
+import { copyFileSync, mkdtempSync, readdirSync, rmSync } from 'node:fs';
 import { createServer } from 'node:net';
 import { once } from 'node:events';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, describe, expect, it, onTestFinished } from 'vitest';
+import { hideSymbols } from './hidden-symbols.ts';
 import { judgeOpening } from '../../../collectors/node/refusal.ts';
 import { readStat } from '../../../src/platform/proc.ts';
 import { detectRuntime } from '../../../src/platform/runtime.ts';
@@ -180,23 +172,3 @@ describe('what is not Node', () => {
     expect(judgeOpening(target, runtime, { force: true })).toMatchObject({ ok: false });
   });
 });
-
-/** What `strip` does as far as a reader of symbols can tell: the section of local symbols is of no known kind any more. */
-function hideSymbols(path: string): void {
-  const SYMTAB = 2;
-  const fd = openSync(path, 'r+');
-  try {
-    const header = Buffer.alloc(64);
-    readSync(fd, header, 0, 64, 0);
-    const table = Number(header.readBigUInt64LE(40));
-    const section = Buffer.alloc(64);
-    for (let i = 0; i < header.readUInt16LE(60); i++) {
-      readSync(fd, section, 0, 64, table + i * 64);
-      if (section.readUInt32LE(4) !== SYMTAB) continue;
-      section.writeUInt32LE(0, 4);
-      writeSync(fd, section, 0, 64, table + i * 64);
-    }
-  } finally {
-    closeSync(fd);
-  }
-}
