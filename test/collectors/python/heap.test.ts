@@ -1,3 +1,4 @@
+import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterEach, describe, expect, it } from 'vitest';
 import { contentOf } from '../../../collectors/python/heap-content.ts';
@@ -28,6 +29,8 @@ async function started(
 ): Promise<{ target: Running; look: () => HeapLook }> {
   const target = await startReady(path, [program]);
   running.push(target);
+  // It says that it is ready before it waits for its input, and makes objects in between.
+  await expect.poll(() => stateOf(target.pid), { timeout: 60_000, interval: 5 }).toBe('S');
   const opened = openPython(target.pid);
   if (!opened.ok) throw new Error(opened.reason);
   open.push(opened.reader);
@@ -43,6 +46,10 @@ async function started(
   };
   return { target, look };
 }
+
+/** The letter of /proc: R, S, D, … */
+const stateOf = (pid: number): string | undefined =>
+  /\) (\S)/.exec(readFileSync(`/proc/${pid}/stat`, 'utf8'))?.[1];
 
 async function hold(target: Running, count: number): Promise<void> {
   const before = target.lines.length;
