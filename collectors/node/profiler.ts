@@ -38,6 +38,8 @@ const ROTATED_WINDOW: Seconds = 1;
 const TURN_TIMEOUT: Seconds = 60;
 /** A target that does not answer by then is blocked itself: it is left alone. */
 const FIRST_ANSWER_TIMEOUT: Seconds = 2;
+/** Nothing is watched before the profiler runs: far longer than a start may hold the target. */
+const START_TIMEOUT: Seconds = 5;
 /** How long stopping may take at the end: the target answers when its present call into native code returns. */
 const LAST_ANSWER_TIMEOUT: Seconds = 3;
 
@@ -213,11 +215,10 @@ export class NodeProfiler {
     const enabled = { enabled: true };
     const farewell = 'NodeRuntime.notifyWhenWaitingForDisconnect';
     await this.#connection.send(farewell, enabled, FIRST_ANSWER_TIMEOUT);
-    await this.#connection.send('Profiler.enable');
-    await this.#connection.send('Profiler.setSamplingInterval', {
-      interval: Math.round(this.#options.interval * 1e6),
-    });
-    await this.#startWindow();
+    await this.#connection.send('Profiler.enable', {}, FIRST_ANSWER_TIMEOUT);
+    const interval = Math.round(this.#options.interval * 1e6);
+    await this.#connection.send('Profiler.setSamplingInterval', { interval }, FIRST_ANSWER_TIMEOUT);
+    await this.#startWindow(START_TIMEOUT);
   }
 
   /** One command sequence at a time; what fails ends the profiler, not the caller. */
@@ -235,7 +236,7 @@ export class NodeProfiler {
     return this.#work;
   }
 
-  async #startWindow(): Promise<void> {
+  async #startWindow(timeout?: Seconds): Promise<void> {
     const turn = this.#turn;
     const turned =
       turn === null ? null : await this.#pausing('start', () => turn(true, TURN_TIMEOUT));
@@ -246,7 +247,7 @@ export class NodeProfiler {
     }
     this.#turn = null;
     this.#windowFrom = await this.#pausing('start', () =>
-      this.#connection.send('Profiler.start').then(monotonicNow),
+      this.#connection.send('Profiler.start', {}, timeout).then(monotonicNow),
     );
     this.#schedule();
   }
