@@ -34,8 +34,11 @@ export function readSettings(file: string, env: Environment): string | null {
     // A file that we may not read was not written for us: under sudo -u and setpriv HOME is
     // somebody else's.
     if (code === 'ENOENT' || code === 'ENOTDIR' || code === 'EACCES') return null;
-    if (!(error instanceof UnreadFile)) throw error;
-    throw notBelieved(file, code);
+    if (error instanceof UnreadFile) throw notBelieved(file, code);
+    // A link in a circle, a disk that fails.
+    if (error instanceof Error && 'errno' in error)
+      throw notBelieved(file, `it cannot be read (${code})`);
+    throw error;
   }
 }
 

@@ -116,6 +116,7 @@ describe('a file of settings that is not ours to believe', () => {
     ['a FIFO', 'it is not a regular file', () => execFileSync('mkfifo', [path()])],
     ['a file without end', 'it is not a regular file', () => symlink('/dev/zero', path())],
     ['a folder', 'it is a folder', () => mkdir(path())],
+    ['a link to itself', 'it cannot be read (ELOOP)', () => symlink(path(), path())],
     ['a large file', 'it is larger than 64 KiB', () => project(' '.repeat(70_000))],
   ] as const)('is %s: said at once', async (_, why, put) => {
     await put();
