@@ -1,3 +1,5 @@
+import { TraceError } from '../core/errors.ts';
+import { EXIT } from '../core/exit-code.ts';
 import { maskText } from '../core/secrets/mask.ts';
 import type { Fields } from '../core/session.ts';
 import {
@@ -279,7 +281,7 @@ export class SessionDocument {
       this.#splice(this.#lines.length, 0, [...(isApart ? [] : ['']), heading]);
     }
     const made = this.#section(name);
-    if (made === undefined) throw new Error(`the section ${name} cannot be made`);
+    if (made === undefined) throw unclosed(name);
     return made;
   }
 
@@ -295,6 +297,15 @@ export class SessionDocument {
     // One end fewer than lines: the file does not end in the middle of a line.
     if (this.#ends.length >= this.#lines.length) this.#lines.push('');
   }
+}
+
+/** What is put at the end of such a file is a part of the comment, or of the quoted code. */
+function unclosed(name: string): TraceError {
+  return new TraceError(
+    'ERR_SESSION_DAMAGED',
+    `the session has no section ${titleOf(name)}, and none can be added: a comment or code fence has no end`,
+    { exitCode: EXIT.notFound, remedy: 'Close it in an editor. The file is unchanged.' },
+  );
 }
 
 /** As `splice` would leave it, which takes no more items than a function takes arguments. */

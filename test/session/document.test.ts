@@ -175,6 +175,16 @@ describe('a file', () => {
     ]);
   });
 
+  it.each([
+    ['code fence', '```'],
+    ['comment', '<!--'],
+  ])('with a %s that has no end is not added to', (_, open) => {
+    const document = documentOf(`---\nstatus: gathering\n---\n\n${open}\n`);
+    expect(() => document.append('evidence', { checked: 'a', found: 'b' })).toThrow(
+      expect.objectContaining({ code: 'ERR_SESSION_DAMAGED' }) as Error,
+    );
+  });
+
   it('that is empty becomes one', () => {
     const document = documentOf('');
     document.setProperty('status', 'gathering');
