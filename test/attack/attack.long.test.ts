@@ -11,6 +11,12 @@ import { ENTRANCES } from './entrances.ts';
 const CASES = 10;
 /** Each begins its cases here: the same in every run. */
 const SEED = 1;
+/** Cases that did harm once, by their entrance. */
+const KNOWN: Readonly<Record<string, readonly number[]>> = {
+  'session files': [1035],
+  settings: [1081, 1120],
+  'inspector replies': [1104],
+};
 const LIMIT_MS = 300_000;
 
 describe.concurrent.for(ENTRANCES)('damaged $name', (entrance) => {
@@ -23,7 +29,9 @@ describe.concurrent.for(ENTRANCES)('damaged $name', (entrance) => {
 
   it('do no harm', { timeout: LIMIT_MS }, async () => {
     const breaches: (Breach | null)[] = [];
-    for (let i = 0; i < CASES; i += 1) breaches.push(await arena.attempt(SEED + i));
+    const seeds = Array.from({ length: CASES }, (_, i) => SEED + i);
+    for (const seed of [...seeds, ...(KNOWN[entrance.name] ?? [])])
+      breaches.push(await arena.attempt(seed));
     expect(breaches.filter((one) => one !== null)).toEqual([]);
   });
 });
