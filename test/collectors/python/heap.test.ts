@@ -1,4 +1,3 @@
-import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterEach, describe, expect, it } from 'vitest';
 import { contentOf } from '../../../collectors/python/heap-content.ts';
@@ -9,6 +8,7 @@ import { HeapTypes } from '../../../collectors/python/heap-types.ts';
 import { openPython } from '../../../collectors/python/reader.ts';
 import { heapGrowth, type HeapGrowth } from '../../../src/core/heap-growth.ts';
 import type { HeapLook } from '../../../src/core/heap-look.ts';
+import { readStat } from '../../../src/platform/proc.ts';
 import { interpreters } from '../../environments.ts';
 import { type Running, startReady } from '../../targets/harness.ts';
 
@@ -30,7 +30,7 @@ async function started(
   const target = await startReady(path, [program]);
   running.push(target);
   // It says that it is ready before it waits for its input, and makes objects in between.
-  await expect.poll(() => stateOf(target.pid), { timeout: 60_000, interval: 5 }).toBe('S');
+  await expect.poll(() => readStat(target.pid)?.state, { timeout: 60_000, interval: 5 }).toBe('S');
   const opened = openPython(target.pid);
   if (!opened.ok) throw new Error(opened.reason);
   open.push(opened.reader);
@@ -46,10 +46,6 @@ async function started(
   };
   return { target, look };
 }
-
-/** The letter of /proc: R, S, D, … */
-const stateOf = (pid: number): string | undefined =>
-  /\) (\S)/.exec(readFileSync(`/proc/${pid}/stat`, 'utf8'))?.[1];
 
 async function hold(target: Running, count: number): Promise<void> {
   const before = target.lines.length;
