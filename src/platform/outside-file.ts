@@ -10,8 +10,8 @@ import { formatBytes } from '../core/units.ts';
  * read.
  */
 
-/** O_PATH, which Node does not name: the file is looked at before anything is done to it. */
-const LOOKING = 0o10000000;
+/** Names a file without opening it (asm-generic/fcntl.h); Node does not export it. */
+export const O_PATH = 0o10_000_000;
 const READING = constants.O_RDONLY | constants.O_NONBLOCK;
 
 /** How a file is opened. */
@@ -99,7 +99,7 @@ export async function readOutside(path: string, limit: Bytes): Promise<string> {
 }
 
 function lookingBy({ follow = true }: OutsideOptions): number {
-  return follow ? LOOKING : LOOKING | constants.O_NOFOLLOW;
+  return follow ? O_PATH : O_PATH | constants.O_NOFOLLOW;
 }
 
 function check(path: string, found: Stats, { judge }: OutsideOptions): void {

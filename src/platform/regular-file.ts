@@ -1,5 +1,6 @@
 import { closeSync, constants, fstatSync, openSync, readSync, type Stats } from 'node:fs';
 import type { Bytes } from '../core/types.ts';
+import { O_PATH } from './outside-file.ts';
 
 /**
  * Opening a file that stands where somebody else decides: below the root of a process, or behind
@@ -7,8 +8,6 @@ import type { Bytes } from '../core/types.ts';
  * when it is opened, or a file without end.
  */
 
-/** Names a file without opening it (asm-generic/fcntl.h); Node does not export it. */
-const O_PATH = 0o10_000_000;
 const FLAGS = constants.O_RDONLY | constants.O_NONBLOCK | constants.O_NOCTTY;
 
 /** What the kernel itself makes, and nobody can put something else in the place of. */

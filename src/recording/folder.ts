@@ -2,6 +2,7 @@ import { constants } from 'node:fs';
 import { access, type FileHandle, mkdir, open, readdir, readlink } from 'node:fs/promises';
 import { basename, dirname, join, resolve } from 'node:path';
 import { errorCode } from '../core/errors.ts';
+import { O_PATH } from '../platform/outside-file.ts';
 import { couldWrite, type Owner } from '../platform/ownership.ts';
 
 /**
@@ -12,12 +13,8 @@ import { couldWrite, type Owner } from '../platform/ownership.ts';
 /** Recordings hold stacks and command lines: nobody but their owner reads them. */
 const FOLDER_MODE = 0o700;
 const FOLDER = constants.O_RDONLY | constants.O_DIRECTORY;
-/**
- * O_PATH, which Node does not name: enough to make things in a folder, also in one that may not be
- * listed.
- */
-const LOOKING = 0o10000000;
-const PLACE = LOOKING | constants.O_DIRECTORY;
+/** Enough to make things in a folder, also in one that may not be listed. */
+const PLACE = O_PATH | constants.O_DIRECTORY;
 /** As many as the kernel follows in one path. */
 const LINKS_LIMIT = 40;
 /**
@@ -122,7 +119,7 @@ async function walk(path: string, owner: Owner): Promise<FileHandle> {
   try {
     for (let links = 0; names.length > 0;) {
       const at = `/proc/self/fd/${place.fd}/${names.shift() ?? ''}`;
-      const next = await open(at, LOOKING | constants.O_NOFOLLOW);
+      const next = await open(at, O_PATH | constants.O_NOFOLLOW);
       const found = await next.stat();
       if (found.isDirectory()) {
         await place.close();
